@@ -1,0 +1,123 @@
+//! What can go wrong in the core, and what to do about it.
+//!
+//! Anything a file or a user can cause is an [`Error`]; a wrong length or shape handed over by the programmer
+//! panics (see CONTRIBUTING, "Errors").
+
+/// An error of the core, carrying the values that caused it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A graph needs at least one vertex.
+    #[error("the graph has no vertices")]
+    EmptyGraph,
+
+    /// An edge names a vertex that does not exist.
+    #[error("edge ({from}, {to}) names a vertex outside 0..{nodes}")]
+    VertexOutOfRange {
+        /// One end of the edge.
+        from: u64,
+        /// The other end.
+        to: u64,
+        /// Number of vertices.
+        nodes: usize,
+    },
+
+    /// A weight is negative, infinite or not a number.
+    #[error("edge ({from}, {to}) has weight {weight}; weights are finite and not negative")]
+    BadWeight {
+        /// One end of the edge.
+        from: u64,
+        /// The other end.
+        to: u64,
+        /// The weight.
+        weight: f64,
+    },
+
+    /// The two orientations of an edge, or two copies of it, disagree.
+    #[error(
+        "edge ({from}, {to}) has weight {forward} one way and {backward} the other: the graph is directed"
+    )]
+    Asymmetric {
+        /// One end of the edge.
+        from: u64,
+        /// The other end.
+        to: u64,
+        /// The weight of from -> to (0: absent).
+        forward: f64,
+        /// The weight of to -> from (0: absent).
+        backward: f64,
+    },
+
+    /// The same edge was given twice with different weights.
+    #[error("edge ({from}, {to}) is given with weight {first} and again with weight {second}")]
+    ConflictingWeights {
+        /// One end of the edge.
+        from: u64,
+        /// The other end.
+        to: u64,
+        /// The first weight.
+        first: f64,
+        /// The other weight.
+        second: f64,
+    },
+
+    /// Column indices are `u32`.
+    #[error("{nodes} vertices are more than the {limit} that 32-bit column indices can name")]
+    TooManyVertices {
+        /// Number of vertices asked for.
+        nodes: usize,
+        /// The most there can be.
+        limit: usize,
+    },
+
+    /// A compressed-row matrix is malformed.
+    #[error("malformed sparse matrix: {problem}")]
+    MalformedMatrix {
+        /// What is wrong, and where.
+        problem: String,
+    },
+
+    /// Two things that must have the same length do not.
+    #[error("{what}: expected {expected}, found {found}")]
+    LengthMismatch {
+        /// What was measured.
+        what: &'static str,
+        /// The length it must have.
+        expected: usize,
+        /// The length it has.
+        found: usize,
+    },
+
+    /// A parameter lies outside its range.
+    #[error("{name} = {value} is out of range: {requirement}")]
+    Parameter {
+        /// The name users type.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// The condition it must meet.
+        requirement: &'static str,
+    },
+
+    /// The work was abandoned because the watch asked for it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// What the user can do about it, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::EmptyGraph => Some("give at least one edge, or state the number of vertices".into()),
+            Self::VertexOutOfRange { .. } => Some("vertices count from 0".into()),
+            Self::Asymmetric { .. } => {
+                Some("say how to make it undirected: --directed --symmetrize or|max|mean".into())
+            }
+            Self::ConflictingWeights { .. } => Some(
+                "keep one of the copies, or choose with --symmetrize max (the larger) or mean (the average)"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The numerics of qdc: quantum diffusion convolution on graphs.
+//!
+//! Modules stand in the order the data flows: a [`Graph`] gives a [`Transition`] matrix L, whose spectrum a filter
+//! looks at; the filter of L is the kernel.
+//!
+//! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and return
+//! a report of what was really done.
+
+pub mod csr;
+mod error;
+pub mod graph;
+pub mod homophily;
+pub mod order;
+mod scalar;
+pub mod transition;
+pub mod watch;
+
+pub use csr::Csr;
+pub use error::Error;
+pub use graph::{EdgeRule, Graph, Symmetrize};
+pub use homophily::{Homophily, homophily};
+pub use scalar::Scalar;
+pub use transition::Transition;
+pub use watch::{Observer, Watch};

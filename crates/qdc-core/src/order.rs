@@ -1,0 +1,124 @@
+//! Breadth-first order and connected components.
+//!
+//! Neighbours that lie close in memory make sparse products fast: relabelling in breadth-first order gains 10 to
+//! 30 percent on the kernel (bench/README.md).
+
+use crate::Graph;
+
+/// The vertices in breadth-first order, low degrees first (the order of Cuthill and McKee): `order[new] = old`.
+///
+/// Each component is entered at a vertex of least degree, ties to the lower number, so the order is a function of
+/// the graph alone. Cost: O(E log d).
+///
+/// Reference: E. Cuthill, J. McKee, "Reducing the bandwidth of sparse symmetric matrices", 1969.
+pub fn breadth_first(graph: &Graph) -> Vec<u32> {
+    let nodes = graph.nodes();
+    let degree = |vertex: &u32| graph.neighbours(*vertex as usize).len();
+    let mut roots: Vec<u32> = (0..nodes as u32).collect();
+    roots.sort_by_key(degree); // stable: ties stay in vertex order
+    let mut order = Vec::with_capacity(nodes);
+    let mut seen = vec![false; nodes];
+    for root in roots {
+        if std::mem::replace(&mut seen[root as usize], true) {
+            continue;
+        }
+        let mut head = order.len();
+        order.push(root);
+        while head < order.len() {
+            let fresh = order.len();
+            for &neighbour in graph.neighbours(order[head] as usize) {
+                if !std::mem::replace(&mut seen[neighbour as usize], true) {
+                    order.push(neighbour);
+                }
+            }
+            order[fresh..].sort_by_key(degree);
+            head += 1;
+        }
+    }
+    order
+}
+
+/// The inverse of a permutation: `inverse[order[i]] = i`.
+///
+/// # Panics
+/// If `order` is not a permutation.
+pub fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut inverse = vec![u32::MAX; order.len()];
+    for (new, &old) in order.iter().enumerate() {
+        assert_eq!(inverse[old as usize], u32::MAX, "vertex {old} is named twice in the order");
+        inverse[old as usize] = new as u32;
+    }
+    inverse
+}
+
+/// The connected components of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Components {
+    /// The component of each vertex; components are numbered by their lowest vertex.
+    pub of_vertex: Vec<u32>,
+    /// The number of vertices of each component.
+    pub sizes: Vec<usize>,
+}
+
+impl Components {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.sizes.len()
+    }
+}
+
+/// The connected components, in O(V + E).
+pub fn components(graph: &Graph) -> Components {
+    const NONE: u32 = u32::MAX;
+    let mut of_vertex = vec![NONE; graph.nodes()];
+    let mut sizes = Vec::new();
+    let mut stack = Vec::new();
+    for root in 0..graph.nodes() {
+        if of_vertex[root] != NONE {
+            continue;
+        }
+        let component = sizes.len() as u32;
+        let mut size = 0;
+        of_vertex[root] = component;
+        stack.push(root);
+        while let Some(vertex) = stack.pop() {
+            size += 1;
+            for &neighbour in graph.neighbours(vertex) {
+                if of_vertex[neighbour as usize] == NONE {
+                    of_vertex[neighbour as usize] = component;
+                    stack.push(neighbour as usize);
+                }
+            }
+        }
+        sizes.push(size);
+    }
+    Components { of_vertex, sizes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EdgeRule;
+    use proptest::prelude::*;
+
+    #[test]
+    fn components_are_numbered_by_their_lowest_vertex() {
+        let graph = Graph::from_edges(6, [(0, 2), (1, 4), (4, 5)], EdgeRule::Undirected).unwrap();
+        let parts = components(&graph);
+        assert_eq!(parts.of_vertex, [0, 1, 0, 2, 1, 1]);
+        assert_eq!(parts.sizes, [2, 3, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_is_a_permutation_that_preserves_the_graph(
+            edges in proptest::collection::vec((0u64..12, 0u64..12), 0..30)
+        ) {
+            let graph = Graph::from_edges(12, edges, EdgeRule::Undirected).unwrap();
+            let order = breadth_first(&graph);
+            let relabelled = graph.relabel(&order);
+            prop_assert_eq!(&relabelled.relabel(&inverse(&order)), &graph);
+            prop_assert_eq!(components(&relabelled).count(), components(&graph).count());
+        }
+    }
+}
