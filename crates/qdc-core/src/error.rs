@@ -88,6 +88,28 @@ pub enum Error {
         found: usize,
     },
 
+    /// A split names a vertex that does not exist.
+    #[error("the {part} set names vertex {vertex} of {nodes}")]
+    SplitVertexOutOfRange {
+        /// The vertex.
+        vertex: u32,
+        /// The set that names it.
+        part: &'static str,
+        /// Number of vertices.
+        nodes: usize,
+    },
+
+    /// A vertex stands in two sets of a split, or twice in one.
+    #[error("vertex {vertex} is in the {first} and in the {second} set")]
+    OverlappingSplit {
+        /// The vertex.
+        vertex: u32,
+        /// The first set.
+        first: &'static str,
+        /// The other set.
+        second: &'static str,
+    },
+
     /// A parameter lies outside its range.
     #[error("{name} = {value} is out of range: {requirement}")]
     Parameter {

@@ -1,0 +1,31 @@
+//! What a command says on stdout: a text for people, or one JSON object for programs.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// A result that can be shown either way: JSON through `serde`, text through [`Show::text`].
+pub(crate) trait Show: Serialize {
+    /// The text for people, lines ending in a newline.
+    fn text(&self) -> String;
+}
+
+/// Writes `result` to stdout in the form asked for.
+pub(crate) fn show(result: &impl Show, json: bool) -> Result<(), Failure> {
+    let text = if json {
+        let mut text = serde_json::to_string(result).map_err(|error| Failure::new(error.to_string()))?;
+        text.push('\n');
+        text
+    } else {
+        result.text()
+    };
+    write(text.as_bytes())
+}
+
+/// Writes bytes to stdout; a reader that went away is not an error.
+pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
+}

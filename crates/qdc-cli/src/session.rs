@@ -1,0 +1,61 @@
+//! Resolved arguments: what every command needs and none should work out again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use qdc_core::Watch;
+
+use crate::arguments::Common;
+use crate::failure::Failure;
+use crate::output::{self, Show};
+use crate::progress::Progress;
+use crate::units::{self, Bytes};
+
+/// The setting a command runs in.
+pub(crate) struct Session {
+    /// Progress and cancellation for long functions.
+    pub(crate) watch: Watch,
+    /// Memory a job may use.
+    pub(crate) memory: Bytes,
+    /// The folder of datasets, where one was named.
+    pub(crate) data_dir: Option<PathBuf>,
+    json: bool,
+}
+
+impl Session {
+    /// Starts the thread pool, listens for Ctrl-C, and fixes the limits.
+    pub(crate) fn start(common: &Common) -> Result<Self, Failure> {
+        let threads = common.threads.map_or(0, usize::from); // 0: one for each core
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build_global()
+            .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let raised = Arc::clone(&stop);
+        ctrlc::set_handler(move || {
+            // The first Ctrl-C asks, the second insists.
+            if raised.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        })
+        .map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {error}")))?;
+        let free = units::available_memory().map_or(4_000_000_000, |bytes| bytes / 4 * 3);
+        Ok(Self {
+            watch: Watch::new(Progress::new(common.quiet, stop)),
+            memory: common.memory.unwrap_or(Bytes(free)),
+            data_dir: common.data_dir.clone(),
+            json: common.json,
+        })
+    }
+
+    /// Whether stdout carries one JSON object.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Shows a command's result in the form asked for.
+    pub(crate) fn show(&self, result: &impl Show) -> Result<(), Failure> {
+        output::show(result, self.json)
+    }
+}
