@@ -1,7 +1,5 @@
 //! How a command fails: what happened, what to do about it, and the exit status.
 
-use std::process::ExitCode;
-
 /// The end of a command that did not succeed.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -54,9 +52,9 @@ impl Failure {
     }
 
     /// Prints the failure (as JSON on stdout too, where that was asked for) and gives the exit status.
-    pub(crate) fn report(&self, json: bool) -> ExitCode {
+    pub(crate) fn report(&self, json: bool) -> u8 {
         if self.kind == Kind::BrokenPipe {
-            return ExitCode::SUCCESS;
+            return 0;
         }
         eprintln!("error: {}", self.message);
         if let Some(hint) = &self.hint {
@@ -66,9 +64,9 @@ impl Failure {
             println!("{}", serde_json::json!({ "error": self.message, "hint": self.hint }));
         }
         match self.kind {
-            Kind::Environment | Kind::BrokenPipe => ExitCode::from(1),
-            Kind::Usage => ExitCode::from(2),
-            Kind::Interrupted => ExitCode::from(130),
+            Kind::Environment | Kind::BrokenPipe => 1,
+            Kind::Usage => 2,
+            Kind::Interrupted => 130,
         }
     }
 }
