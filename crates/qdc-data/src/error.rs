@@ -1,0 +1,95 @@
+//! What can go wrong with data, and what to do about it. Every error names the file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of reading, writing or finding data.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+
+    /// A file could not be written; nothing of it is left behind.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+
+    /// A file's content is not what it should be.
+    #[error("{}, {place}: {problem}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Where in it, such as `line 3` or `array 'edges'`.
+        place: String,
+        /// What is wrong there.
+        problem: String,
+        /// What to do about it.
+        remedy: Option<String>,
+    },
+
+    /// An archive lacks an array.
+    #[error("{} has no array '{name}', only {}", path.display(), listing(present))]
+    MissingArray {
+        /// The archive.
+        path: PathBuf,
+        /// The array looked for.
+        name: String,
+        /// The arrays it has.
+        present: Vec<String>,
+    },
+
+    /// The content of a file makes no valid graph, matrix or split.
+    #[error("{}: {source}", path.display())]
+    Invalid {
+        /// The file, or the name of what was made.
+        path: PathBuf,
+        /// What the core says.
+        source: qdc_core::Error,
+    },
+
+    /// The core refused.
+    #[error(transparent)]
+    Core(#[from] qdc_core::Error),
+}
+
+impl Error {
+    /// A [`Error::Malformed`] without a remedy.
+    pub(crate) fn malformed(path: &Path, place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Malformed { path: path.into(), place: place.into(), problem: problem.into(), remedy: None }
+    }
+
+    /// Adds what to do to a [`Error::Malformed`].
+    pub(crate) fn remedy(mut self, text: impl Into<String>) -> Self {
+        if let Self::Malformed { remedy, .. } = &mut self {
+            *remedy = Some(text.into());
+        }
+        self
+    }
+
+    /// What the user can do about it, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Malformed { remedy, .. } => remedy.clone(),
+            Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("the disk is full; nothing was left behind".into())
+            }
+            Self::Invalid { source, .. } | Self::Core(source) => source.hint(),
+            _ => None,
+        }
+    }
+}
+
+fn listing(names: &[String]) -> String {
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
