@@ -121,6 +121,39 @@ pub enum Error {
         requirement: &'static str,
     },
 
+    /// The work needs more memory than it may take.
+    #[error("{what} needs {needed} bytes of memory, the limit is {limit}")]
+    Memory {
+        /// What needs it.
+        what: &'static str,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+
+    /// The dense eigendecomposition gave up.
+    #[error("the eigendecomposition of a block of {nodes} rows did not converge")]
+    Eigendecomposition {
+        /// Rows of the block.
+        nodes: usize,
+    },
+
+    /// A solver stopped before every pair of the window was found.
+    #[error("{solver} found {found} of {expected} pairs, largest residual {residual_max:e}", solver = partial.report().solver, residual_max = partial.report().residual_max)]
+    Unconverged {
+        /// What it has; residuals and counts are in its report.
+        partial: Box<crate::Spectrum>,
+        /// Pairs that converged.
+        found: usize,
+        /// Pairs there should be.
+        expected: usize,
+    },
+
+    /// The polynomial route has no eigenpairs to give.
+    #[error("the chebyshev route makes kernels without computing eigenpairs")]
+    NoEigenpairs,
+
     /// The work was abandoned because the watch asked for it.
     #[error("interrupted")]
     Interrupted,
@@ -139,6 +172,12 @@ impl Error {
                 "keep one of the copies, or choose with --symmetrize max (the larger) or mean (the average)"
                     .into(),
             ),
+            Self::Memory { .. } => Some(
+                "raise --memory, ask for fewer pairs (--pairs 512), or use --solver chebyshev for a kernel of all pairs"
+                    .into(),
+            ),
+            Self::Unconverged { .. } => Some("use --solver window, or --solver dense if it fits in memory".into()),
+            Self::NoEigenpairs => Some("choose --solver dense, window or lobpcg".into()),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ pub mod homophily;
 mod labelled;
 pub mod order;
 mod scalar;
+pub mod spectrum;
 pub mod transition;
 pub mod watch;
 
@@ -22,5 +23,6 @@ pub use graph::{EdgeRule, Graph, Symmetrize};
 pub use homophily::{Homophily, homophily};
 pub use labelled::{Features, Split};
 pub use scalar::Scalar;
+pub use spectrum::{Eigensolver, Pairs, Solver, Spectrum};
 pub use transition::Transition;
 pub use watch::{Observer, Watch};

@@ -1,0 +1,80 @@
+//! The full symmetric eigendecomposition, by faer.
+//!
+//! Time of order n^3 and about five n x n matrices for each block of n classes. faer cannot be stopped half way, so the work runs on
+//! a thread of its own: when the watch asks for a stop, that thread is left behind to finish or to die with the
+//! process, and its result is dropped.
+
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::{Mat, Par};
+
+use crate::{Csr, Error, Watch};
+
+/// Below this, a decomposition is over before anybody could want to stop it.
+const SMALL: usize = 400;
+
+/// The work is always split in the same number of parts, whatever the number of threads, so that results do not
+/// depend on it.
+pub(super) fn parts() -> Par {
+    Par::Rayon(NonZeroUsize::new(4).expect("4 is not 0"))
+}
+
+/// Bytes needed for the full decomposition of a matrix of `n` rows.
+pub fn memory(n: usize) -> u64 {
+    let scratch =
+        self_adjoint_evd_scratch::<f64>(n.max(2), ComputeEigenvectors::Yes, parts(), Default::default());
+    scratch.unaligned_bytes_required() as u64 + 16 * (n as u64).pow(2)
+}
+
+/// All eigenpairs of a symmetric matrix, eigenvalues ascending.
+pub(super) fn decompose(matrix: &Csr<f64>, watch: &Watch) -> Result<(Vec<f64>, Mat<f64>), Error> {
+    let n = matrix.rows();
+    let mut full = Mat::<f64>::zeros(n, n);
+    for (row, column, value) in matrix.iter() {
+        full[(row, column as usize)] = value;
+    }
+    decompose_full(full, watch)
+}
+
+/// The same for a matrix already written out; only its lower triangle is read.
+pub(super) fn decompose_full(full: Mat<f64>, watch: &Watch) -> Result<(Vec<f64>, Mat<f64>), Error> {
+    watch.check()?;
+    if full.nrows() <= SMALL {
+        return eigen(&full);
+    }
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let _ = sender.send(eigen(&full)); // nobody listens any more after a stop
+    });
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) => watch.check()?,
+            Err(RecvTimeoutError::Disconnected) => panic!("the eigendecomposition panicked"),
+        }
+    }
+}
+
+fn eigen(full: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>), Error> {
+    let n = full.nrows();
+    if n == 1 {
+        return Ok((vec![full[(0, 0)]], Mat::from_fn(1, 1, |_, _| 1.0)));
+    }
+    let par = if n <= SMALL { Par::Seq } else { parts() };
+    let mut values = faer::diag::Diag::<f64>::zeros(n);
+    let mut vectors = Mat::<f64>::zeros(n, n);
+    let scratch = self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, par, Default::default());
+    let mut buffer = MemBuffer::try_new(scratch).map_err(|_| Error::Memory {
+        what: "the full eigendecomposition",
+        needed: memory(n),
+        limit: 0,
+    })?;
+    let stack = MemStack::new(&mut buffer);
+    self_adjoint_evd(full.as_ref(), values.as_mut(), Some(vectors.as_mut()), par, stack, Default::default())
+        .map_err(|_| Error::Eigendecomposition { nodes: n })?;
+    Ok((values.column_vector().iter().copied().collect(), vectors))
+}

@@ -1,0 +1,138 @@
+//! Which eigenpairs enter, and by which route.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Which eigenpairs enter: a modelling choice, not a detail of the solver.
+///
+/// `Nearest(512)` (the published choice) is a sharp window around mu; `All` is the exact kernel. They are different
+/// kernels. Written `all` or a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "PairsText", into = "PairsText")]
+pub enum Pairs {
+    /// Every eigenpair.
+    #[default]
+    All,
+    /// The k nearest to mu, groups of equal eigenvalues taken whole.
+    Nearest(usize),
+}
+
+/// `Pairs` in JSON: a number, or `"all"`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum PairsText {
+    Count(usize),
+    Word(String),
+}
+
+impl From<Pairs> for PairsText {
+    fn from(pairs: Pairs) -> Self {
+        match pairs {
+            Pairs::All => Self::Word("all".into()),
+            Pairs::Nearest(count) => Self::Count(count),
+        }
+    }
+}
+
+impl TryFrom<PairsText> for Pairs {
+    type Error = String;
+
+    fn try_from(text: PairsText) -> Result<Self, String> {
+        match text {
+            PairsText::Count(count) => count.to_string().parse(),
+            PairsText::Word(word) => word.parse(),
+        }
+    }
+}
+
+impl FromStr for Pairs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "all" => Ok(Self::All),
+            number => match number.parse() {
+                Ok(count) if count > 0 => Ok(Self::Nearest(count)),
+                _ => Err(format!("'{text}' is not a number of pairs: write all, or a whole number from 1")),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Nearest(count) => write!(f, "{count}"),
+        }
+    }
+}
+
+/// The route from L to eigenpairs or a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Solver {
+    /// Picks by size and request, and says why.
+    #[default]
+    Auto,
+    /// The full symmetric eigendecomposition.
+    Dense,
+    /// The published way: LOBPCG on (L - mu)^2.
+    Lobpcg,
+    /// Ours: Chebyshev-filtered block subspace iteration around mu.
+    Window,
+    /// No eigenpairs at all: a polynomial in L (kernels of all pairs only).
+    Chebyshev,
+}
+
+impl Solver {
+    /// Every choice, in the order of the help text.
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Dense, Self::Lobpcg, Self::Window, Self::Chebyshev];
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Dense => "dense",
+            Self::Lobpcg => "lobpcg",
+            Self::Window => "window",
+            Self::Chebyshev => "chebyshev",
+        }
+    }
+}
+
+impl FromStr for Solver {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|solver| solver.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|solver| solver.name()).collect();
+            format!("'{text}' is not a solver: choose {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Solver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for solver in Solver::ALL {
+            assert_eq!(solver.to_string().parse(), Ok(solver));
+        }
+        assert_eq!("512".parse(), Ok(Pairs::Nearest(512)));
+        assert_eq!("all".parse(), Ok(Pairs::All));
+        for wrong in ["0", "-1", "some", ""] {
+            assert!(wrong.parse::<Pairs>().is_err(), "{wrong}");
+        }
+    }
+}
