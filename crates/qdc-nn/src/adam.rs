@@ -1,0 +1,83 @@
+//! Adam with L2 decay, on all parameters at once.
+//!
+//! ```text
+//! g <- g + decay * w
+//! m <- b1 m + (1 - b1) g,   v <- b2 v + (1 - b2) g^2
+//! w <- w - rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + 1e-8)
+//! ```
+//! (Kingma, Ba 2015, algorithm 1; the decay is part of the gradient, as in PyTorch's `Adam`, not apart from it.)
+
+use crate::Real;
+use crate::hardware::{Loops, dispatch};
+
+const BETA_1: f64 = 0.9;
+const BETA_2: f64 = 0.999;
+const EPSILON: f64 = 1e-8;
+
+/// The optimiser's state.
+#[derive(Clone, Debug)]
+pub struct Adam<T> {
+    learning_rate: f64,
+    weight_decay: f64,
+    steps: i32,
+    first: Vec<T>,
+    second: Vec<T>,
+}
+
+impl<T: Real> Adam<T> {
+    /// A fresh optimiser for `parameters` numbers.
+    pub fn new(parameters: usize, learning_rate: f64, weight_decay: f64) -> Self {
+        let zeros = vec![T::ZERO; parameters];
+        Self { learning_rate, weight_decay, steps: 0, first: zeros.clone(), second: zeros }
+    }
+
+    /// Moves `weights` one step against `gradient`.
+    pub fn step(&mut self, weights: &mut [T], gradient: &[T]) {
+        assert_eq!(weights.len(), self.first.len(), "number of parameters");
+        assert_eq!(gradient.len(), self.first.len(), "number of gradients");
+        self.steps += 1;
+        dispatch(Step { adam: self, weights, gradient });
+    }
+}
+
+struct Step<'a, T> {
+    adam: &'a mut Adam<T>,
+    weights: &'a mut [T],
+    gradient: &'a [T],
+}
+
+impl<T: Real> Loops for Step<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let Self { adam, weights, gradient } = self;
+        let real = T::from_f64;
+        let rate = real(adam.learning_rate / (1.0 - BETA_1.powi(adam.steps)));
+        let root = real(1.0 / (1.0 - BETA_2.powi(adam.steps)).sqrt());
+        let decay = real(adam.weight_decay);
+        let (keep_1, take_1) = (real(BETA_1), real(1.0 - BETA_1));
+        let (keep_2, take_2) = (real(BETA_2), real(1.0 - BETA_2));
+        let moments = adam.first.iter_mut().zip(&mut adam.second);
+        for ((w, &g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
+            let g = g + decay * *w;
+            *m = keep_1 * *m + take_1 * g;
+            *v = keep_2 * *v + take_2 * g * g;
+            *w -= rate * *m / (v.sqrt() * root + real(EPSILON));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_step_moves_by_the_learning_rate_against_the_sign() {
+        let mut weights = [1.0f64, -1.0, 0.0];
+        Adam::new(3, 0.01, 0.0).step(&mut weights, &[5.0, -0.1, 0.0]);
+        for (weight, expected) in weights.iter().zip([0.99, -0.99, 0.0]) {
+            assert!((weight - expected).abs() < 1e-8);
+        }
+    }
+}

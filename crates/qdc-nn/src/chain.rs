@@ -1,0 +1,129 @@
+//! A chain of layers with its activations and gradients: the composition of their functions.
+
+use std::ops::Range;
+
+use crate::layers::{Layer, Parameter, Pass};
+use crate::{Matrix, Real, Width};
+
+/// A parameter of a network: its full name, what it is, and where it lies in the flat array.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The name within the network, such as `towers.0.layers.1.weight`.
+    pub name: String,
+    /// Shape and start.
+    pub parameter: Parameter,
+    pub(crate) range: Range<usize>,
+}
+
+impl Placed {
+    /// The values without padding, row after row, read from the flat array.
+    pub fn read<T: Real>(&self, flat: &[T]) -> Vec<T> {
+        let (rows, columns) = self.parameter.shape();
+        let own = &flat[self.range.clone()];
+        (0..rows).flat_map(|i| (0..columns).map(move |j| own[self.parameter.place(i, j)])).collect()
+    }
+
+    /// Writes values, given without padding, into the flat array.
+    ///
+    /// # Panics
+    /// If their number is not that of the parameter.
+    pub fn write<T: Real>(&self, flat: &mut [T], values: &[T]) {
+        let (rows, columns) = self.parameter.shape();
+        assert_eq!(values.len(), rows * columns, "values of {}", self.name);
+        let own = &mut flat[self.range.clone()];
+        for (at, &value) in values.iter().enumerate() {
+            own[self.parameter.place(at / columns, at % columns)] = value;
+        }
+    }
+}
+
+/// Gives out places in the flat array of parameters.
+#[derive(Default)]
+pub(crate) struct Placement {
+    pub(crate) parameters: Vec<Placed>,
+    pub(crate) length: usize,
+}
+
+impl Placement {
+    fn place(&mut self, scope: &str, parameters: Vec<Parameter>) -> Range<usize> {
+        let start = self.length;
+        for parameter in parameters {
+            let range = self.length..self.length + parameter.length();
+            self.length = range.end;
+            self.parameters.push(Placed { name: format!("{scope}.{}", parameter.name), parameter, range });
+        }
+        start..self.length
+    }
+}
+
+/// y = f_n(... f_1(x)).
+pub(crate) struct Chain<T> {
+    nodes: usize,
+    links: Vec<Link<T>>,
+}
+
+struct Link<T> {
+    layer: Box<dyn Layer<T>>,
+    theta: Range<usize>,
+    output: Matrix<T>,
+    /// d loss / d output; without rows where no parameter lies before.
+    gradient: Matrix<T>,
+}
+
+impl<T: Real> Chain<T> {
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self { nodes, links: Vec::new() }
+    }
+
+    /// Appends a layer; its parameters are named `scope`.their name. `constant`: the chain's input is a constant.
+    pub(crate) fn push(&mut self, layer: impl Layer<T> + 'static, scope: &str, placement: &mut Placement, constant: bool) {
+        let theta = placement.place(scope, layer.parameters());
+        let output = Matrix::zeros(self.nodes, layer.width());
+        let needed = !constant || !theta.is_empty() || self.links.last().is_some_and(|link| link.gradient.rows() > 0);
+        let gradient = Matrix::zeros(if needed { self.nodes } else { 0 }, layer.width());
+        self.links.push(Link { layer: Box::new(layer), theta, output, gradient });
+    }
+
+    /// The columns of the last output.
+    ///
+    /// # Panics
+    /// If the chain is empty.
+    pub(crate) fn width(&self) -> Width {
+        self.links.last().expect("a chain has a layer").output.width()
+    }
+
+    pub(crate) fn output(&self) -> &Matrix<T> {
+        &self.links.last().expect("a chain has a layer").output
+    }
+
+    /// The last output and its gradient, to be written.
+    pub(crate) fn ends(&mut self) -> (&Matrix<T>, &mut Matrix<T>) {
+        let last = self.links.last_mut().expect("a chain has a layer");
+        (&last.output, &mut last.gradient)
+    }
+
+    pub(crate) fn forward(&mut self, theta: &[T], x: &Matrix<T>, pass: Pass) {
+        for at in 0..self.links.len() {
+            let (before, rest) = self.links.split_at_mut(at);
+            let link = &mut rest[0];
+            let input = before.last().map_or(x, |link| &link.output);
+            link.layer.forward(&theta[link.theta.clone()], input, &mut link.output, pass);
+        }
+    }
+
+    /// From the gradient of the last output (see [`Chain::ends`]) to those of the parameters and of x.
+    pub(crate) fn backward(&mut self, theta: &[T], x: &Matrix<T>, gradient: &mut [T], dx: &mut Matrix<T>) {
+        for at in (0..self.links.len()).rev() {
+            let (before, rest) = self.links.split_at_mut(at);
+            let link = &mut rest[0];
+            let (input, d_input) = match before.last_mut() {
+                Some(previous) => (&previous.output, &mut previous.gradient),
+                None => (x, &mut *dx),
+            };
+            if link.gradient.rows() > 0 {
+                let (own, d_own) = (&theta[link.theta.clone()], &mut gradient[link.theta.clone()]);
+                link.layer.backward(own, input, &link.output, &link.gradient, d_own, d_input);
+            }
+        }
+    }
+}

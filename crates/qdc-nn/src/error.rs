@@ -1,0 +1,103 @@
+//! What can go wrong in training, and what to do about it.
+
+use std::path::PathBuf;
+
+/// An error of the networks and their training.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A network that cannot be built.
+    #[error("this network cannot be built: {problem}")]
+    Architecture {
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// A feature is infinite or not a number.
+    #[error("feature {feature} of vertex {vertex} is {value}")]
+    FeatureNotFinite {
+        /// The vertex.
+        vertex: usize,
+        /// The column.
+        feature: usize,
+        /// The value.
+        value: f32,
+    },
+
+    /// The matrix and the features disagree about the number of vertices.
+    #[error("a matrix of {matrix} vertices cannot propagate features of {features} vertices")]
+    MatrixSize {
+        /// Rows of the matrix.
+        matrix: usize,
+        /// Rows of the features.
+        features: usize,
+    },
+
+    /// A set of a split has no vertices.
+    #[error("the {part} set of split {split} is empty")]
+    EmptySet {
+        /// The split.
+        split: usize,
+        /// Training, validation or test.
+        part: &'static str,
+    },
+
+    /// A class cannot be learnt because no training vertex has it.
+    #[error("split {split} has no training vertex of class {class}, which {vertices} vertices to be scored have")]
+    ClassNotTrained {
+        /// The split.
+        split: usize,
+        /// The class.
+        class: u32,
+        /// Validation and test vertices of that class.
+        vertices: usize,
+    },
+
+    /// A vertex has a label that is no class.
+    #[error("vertex {vertex} has label {label}, but there are {classes} classes")]
+    Label {
+        /// The vertex.
+        vertex: usize,
+        /// Its label.
+        label: u32,
+        /// Number of classes.
+        classes: usize,
+    },
+
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+
+    /// A file is not a saved model.
+    #[error("{path} is not a saved model: {problem}")]
+    NotAModel {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// An error of the core, an interruption among them.
+    #[error(transparent)]
+    Core(#[from] qdc_core::Error),
+}
+
+impl Error {
+    /// What the user can do about it, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::FeatureNotFinite { .. } => Some("replace missing values in the dataset, for example by 0".into()),
+            Self::EmptySet { .. } => Some("choose other splits with --splits, or make new ones with --split".into()),
+            Self::ClassNotTrained { .. } => {
+                Some("choose other splits with --splits, or a larger training share with --split".into())
+            }
+            Self::Core(error) => error.hint(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The two doors to the machine: loops compiled for the CPU at hand, and dense products.
+//!
+//! The default build runs on any x86-64 or aarch64. A [`Loops`] is compiled three times, for AVX-512, for AVX2 and
+//! for the base instruction set, and [`dispatch`] picks one at run time; only the choice, and the call into the
+//! `gemm` crate, need `unsafe`.
+
+#![allow(unsafe_code)]
+
+use crate::{Matrix, Real};
+
+/// A piece of numerical work, written once and compiled for several instruction sets.
+///
+/// Everything it calls must be `#[inline(always)]`: what is not inlined is compiled for the base set.
+pub(crate) trait Loops {
+    /// What the work gives.
+    type Output;
+
+    /// Does the work; `FUSED` says whether a fused multiply-add is one instruction.
+    fn run<const FUSED: bool>(self) -> Self::Output;
+}
+
+/// Runs `work` compiled for the best instruction set this CPU has.
+#[inline]
+pub(crate) fn dispatch<L: Loops>(work: L) -> L::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,bmi2")]
+        fn with_avx512<L: Loops>(work: L) -> L::Output {
+            work.run::<true>()
+        }
+        #[target_feature(enable = "avx2,fma,bmi2")]
+        fn with_avx2<L: Loops>(work: L) -> L::Output {
+            work.run::<true>()
+        }
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi2");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw");
+        if avx2 && avx512 {
+            // SAFETY: every feature the function is compiled with was just detected.
+            return unsafe { with_avx512(work) };
+        }
+        if avx2 {
+            // SAFETY: as above.
+            return unsafe { with_avx2(work) };
+        }
+        work.run::<false>()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    work.run::<{ cfg!(target_arch = "aarch64") }>() // NEON has it from the start
+}
+
+/// `a * b + c`, fused where that is one instruction.
+#[inline(always)]
+pub(crate) fn multiply_add<T: Real, const FUSED: bool>(a: T, b: T, c: T) -> T {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// A strided view of a dense matrix: entry (i, j) is `values[i * row_step + j * column_step]`.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a, T> {
+    rows: usize,
+    columns: usize,
+    values: &'a [T],
+    row_step: usize,
+    column_step: usize,
+}
+
+impl<'a, T: Real> View<'a, T> {
+    /// Rows one after the other.
+    pub(crate) fn new(rows: usize, columns: usize, values: &'a [T]) -> Self {
+        assert_eq!(values.len(), rows * columns, "values of a {rows} x {columns} matrix");
+        Self { rows, columns, values, row_step: columns, column_step: 1 }
+    }
+
+    /// The transpose, without moving anything.
+    pub(crate) fn transposed(self) -> Self {
+        Self {
+            rows: self.columns,
+            columns: self.rows,
+            values: self.values,
+            row_step: self.column_step,
+            column_step: self.row_step,
+        }
+    }
+}
+
+impl<'a, T: Real> From<&'a Matrix<T>> for View<'a, T> {
+    fn from(matrix: &'a Matrix<T>) -> Self {
+        Self::new(matrix.rows(), matrix.stride(), matrix.values())
+    }
+}
+
+/// `out = left * right`, rows of `out` one after the other.
+pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]) {
+    assert_eq!(left.columns, right.rows, "inner sizes of a product");
+    assert_eq!(out.len(), left.rows * right.columns, "size of a product");
+    if out.is_empty() {
+        return;
+    }
+    // SAFETY: both views were checked to hold rows * columns values, their steps address exactly those (`new`,
+    // `transposed`), `out` holds left.rows * right.columns values and, being `&mut`, overlaps neither; `read_dst`
+    // is false, so `out` is only written.
+    unsafe {
+        gemm::gemm(
+            left.rows,
+            right.columns,
+            left.columns,
+            out.as_mut_ptr(),
+            1,
+            right.columns as isize,
+            false,
+            left.values.as_ptr(),
+            left.column_step as isize,
+            left.row_step as isize,
+            right.values.as_ptr(),
+            right.column_step as isize,
+            right.row_step as isize,
+            T::ZERO,
+            T::ONE,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_and_its_transposes_agree_with_the_definition() {
+        let a = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // 2 x 3
+        let b = [1.0, 0.0, -1.0, 2.0, 3.0, 1.0]; // 3 x 2
+        let mut out = [0.0f64; 4];
+        product(View::new(2, 3, &a), View::new(3, 2, &b), &mut out);
+        assert_eq!(out, [8.0, 7.0, 17.0, 16.0]);
+        let mut gram = [0.0f64; 9];
+        product(View::new(2, 3, &a).transposed(), View::new(2, 3, &a), &mut gram);
+        assert_eq!(gram, [17.0, 22.0, 27.0, 22.0, 29.0, 36.0, 27.0, 36.0, 45.0]);
+    }
+}

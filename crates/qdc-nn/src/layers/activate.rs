@@ -1,0 +1,232 @@
+//! Bias, non-linearity and the next layer's dropout in one pass over memory: y = drop(act(x + b)).
+
+use super::{Layer, Parameter, Pass, Start};
+use crate::hardware::{Loops, dispatch};
+use crate::random::Mask;
+use crate::{Matrix, Real, Width};
+
+/// The non-linearity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// act(a) = a.
+    Identity,
+    /// act(a) = max(a, 0).
+    Relu,
+    /// act(a) = a for a > 0, e^a - 1 below.
+    Elu,
+}
+
+impl Activation {
+    #[inline(always)]
+    fn apply<T: Real>(self, a: T) -> T {
+        match self {
+            Self::Identity => a,
+            Self::Relu => a.max(T::ZERO),
+            Self::Elu => {
+                let below = a.fast_exp() - T::ONE;
+                if a > T::ZERO { a } else { below }
+            }
+        }
+    }
+
+    /// act'(a), given act(a) only: 1 where that is positive, below it 0 (ReLU) or e^a = act(a) + 1 (ELU).
+    #[inline(always)]
+    fn slope<T: Real>(self, value: T) -> T {
+        match self {
+            Self::Identity => T::ONE,
+            Self::Relu => {
+                if value > T::ZERO {
+                    T::ONE
+                } else {
+                    T::ZERO
+                }
+            }
+            Self::Elu => {
+                if value > T::ZERO {
+                    T::ONE
+                } else {
+                    value + T::ONE
+                }
+            }
+        }
+    }
+}
+
+/// y = drop(act(x + b)); the bias is optional.
+pub struct Activate {
+    width: Width,
+    activation: Activation,
+    bias: bool,
+    dropout: f64,
+    stream: u64,
+    mask: Option<Mask>,
+}
+
+impl Activate {
+    /// Applies `activation`, then, in training, a dropout of rate `dropout` from the random stream `stream`.
+    pub fn new(width: Width, activation: Activation, bias: bool, dropout: f64, stream: u64) -> Self {
+        Self { width, activation, bias, dropout, stream, mask: None }
+    }
+}
+
+impl<T: Real> Layer<T> for Activate {
+    fn width(&self) -> Width {
+        self.width
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let bias = Parameter::vector("bias", self.width, Start::Zero);
+        if self.bias { vec![bias] } else { Vec::new() }
+    }
+
+    fn forward(&mut self, theta: &[T], x: &Matrix<T>, y: &mut Matrix<T>, pass: Pass) {
+        self.mask = pass.mask(self.dropout, self.stream);
+        let stride = self.width.stride();
+        dispatch(Forward {
+            activation: self.activation,
+            mask: self.mask,
+            bias: theta,
+            stride,
+            x: x.values(),
+            y: y.values_mut(),
+        });
+    }
+
+    /// With a = x + b and the mask k (k_ij is 0 or 1 / (1 - rate)): y_ij = k_ij act(a_ij), so
+    /// dx_ij = dy_ij k_ij act'(a_ij), and since every row shares the bias, db_j = sum_i dx_ij.
+    fn backward(
+        &mut self,
+        _theta: &[T],
+        _x: &Matrix<T>,
+        y: &Matrix<T>,
+        dy: &Matrix<T>,
+        gradient: &mut [T],
+        dx: &mut Matrix<T>,
+    ) {
+        let stride = self.width.stride();
+        dispatch(Backward {
+            activation: self.activation,
+            mask: self.mask,
+            y: y.values(),
+            dy: dy.values(),
+            dx: dx.values_mut(),
+        });
+        if self.bias {
+            dispatch(ColumnSums { stride, values: dx.values(), sums: gradient });
+        }
+    }
+}
+
+struct Forward<'a, T> {
+    activation: Activation,
+    mask: Option<Mask>,
+    bias: &'a [T],
+    stride: usize,
+    x: &'a [T],
+    y: &'a mut [T],
+}
+
+impl<T: Real> Loops for Forward<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        // One loop for each activation, so that the choice is not made for every entry.
+        match self.activation {
+            Activation::Identity => self.rows(|a| Activation::Identity.apply(a)),
+            Activation::Relu => self.rows(|a| Activation::Relu.apply(a)),
+            Activation::Elu => self.rows(|a| Activation::Elu.apply(a)),
+        }
+    }
+}
+
+impl<T: Real> Forward<'_, T> {
+    #[inline(always)]
+    fn rows(self, activation: impl Fn(T) -> T) {
+        let rows = self.x.chunks_exact(self.stride).zip(self.y.chunks_exact_mut(self.stride)).enumerate();
+        for (row, (x, y)) in rows {
+            if self.bias.is_empty() {
+                y.copy_from_slice(x);
+            } else {
+                for ((y, &x), &b) in y.iter_mut().zip(x).zip(self.bias) {
+                    *y = x + b;
+                }
+            }
+            match self.mask {
+                None => y.iter_mut().for_each(|y| *y = activation(*y)),
+                Some(mask) => {
+                    let scale = T::from_f64(mask.scale());
+                    let first = row * self.stride;
+                    for (column, y) in y.iter_mut().enumerate() {
+                        let value = activation(*y) * scale;
+                        *y = if mask.keeps(first + column) { value } else { T::ZERO };
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Backward<'a, T> {
+    activation: Activation,
+    mask: Option<Mask>,
+    y: &'a [T],
+    dy: &'a [T],
+    dx: &'a mut [T],
+}
+
+impl<T: Real> Loops for Backward<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        match self.activation {
+            Activation::Identity => self.entries(|value| Activation::Identity.slope(value)),
+            Activation::Relu => self.entries(|value| Activation::Relu.slope(value)),
+            Activation::Elu => self.entries(|value| Activation::Elu.slope(value)),
+        }
+    }
+}
+
+impl<T: Real> Backward<'_, T> {
+    #[inline(always)]
+    fn entries(self, slope: impl Fn(T) -> T) {
+        let entries = self.dx.iter_mut().zip(self.y).zip(self.dy);
+        match self.mask {
+            None => {
+                for ((dx, &y), &dy) in entries {
+                    *dx = dy * slope(y);
+                }
+            }
+            Some(mask) => {
+                let scale = T::from_f64(mask.scale());
+                let share = T::ONE / scale;
+                for (at, ((dx, &y), &dy)) in entries.enumerate() {
+                    let kept = dy * scale * slope(y * share);
+                    *dx = if mask.keeps(at) { kept } else { T::ZERO };
+                }
+            }
+        }
+    }
+}
+
+/// Adds up the rows of a matrix.
+struct ColumnSums<'a, T> {
+    stride: usize,
+    values: &'a [T],
+    sums: &'a mut [T],
+}
+
+impl<T: Real> Loops for ColumnSums<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        self.sums.fill(T::ZERO);
+        for row in self.values.chunks_exact(self.stride) {
+            for (sum, &value) in self.sums.iter_mut().zip(row) {
+                *sum += value;
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Graph neural networks with explicit gradients.
+//!
+//! Modules stand in the order they build on one another: [`Matrix`] and [`Propagation`] are the operands, [`layers`]
+//! the functions with their derivatives, [`Architecture`] what a network looks like, [`Network`] the network itself,
+//! [`Adam`] and [`training`] what teaches it.
+//!
+//! Everything is generic over the precision: `f32` to train, `f64` for golden files and gradient checks. After the first
+//! epoch nothing is allocated. The crate reads no clock and prints nothing; the same seed gives the same bytes for any
+//! number of threads.
+
+mod adam;
+mod architecture;
+mod chain;
+mod error;
+mod hardware;
+pub mod layers;
+pub mod loss;
+mod matrix;
+mod network;
+mod propagation;
+pub mod random;
+mod real;
+mod sparse;
+
+pub use adam::Adam;
+pub use architecture::{Architecture, Combinator, Kind, Tower};
+pub use chain::Placed;
+pub use error::Error;
+pub use layers::{EdgeValues, Pass};
+pub use matrix::{Matrix, Width};
+pub use network::{Inputs, Network};
+pub use propagation::{DENSE_ABOVE, Propagation};
+pub use real::Real;
