@@ -75,7 +75,10 @@ impl Architecture {
         }
         for tower in &self.towers {
             if tower.widths.is_empty() || tower.widths.contains(&0) {
-                return wrong(format!("layer widths {:?}: every tower needs a layer, every layer a column", tower.widths));
+                return wrong(format!(
+                    "layer widths {:?}: every tower needs a layer, every layer a column",
+                    tower.widths
+                ));
             }
             if !(0.0..1.0).contains(&tower.dropout) {
                 return wrong(format!("dropout {} is not in [0, 1)", tower.dropout));

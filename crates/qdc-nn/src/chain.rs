@@ -76,10 +76,17 @@ impl<T: Real> Chain<T> {
     }
 
     /// Appends a layer; its parameters are named `scope`.their name. `constant`: the chain's input is a constant.
-    pub(crate) fn push(&mut self, layer: impl Layer<T> + 'static, scope: &str, placement: &mut Placement, constant: bool) {
+    pub(crate) fn push(
+        &mut self,
+        layer: impl Layer<T> + 'static,
+        scope: &str,
+        placement: &mut Placement,
+        constant: bool,
+    ) {
         let theta = placement.place(scope, layer.parameters());
         let output = Matrix::zeros(self.nodes, layer.width());
-        let needed = !constant || !theta.is_empty() || self.links.last().is_some_and(|link| link.gradient.rows() > 0);
+        let needed =
+            !constant || !theta.is_empty() || self.links.last().is_some_and(|link| link.gradient.rows() > 0);
         let gradient = Matrix::zeros(if needed { self.nodes } else { 0 }, layer.width());
         self.links.push(Link { layer: Box::new(layer), theta, output, gradient });
     }

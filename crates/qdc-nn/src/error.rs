@@ -43,7 +43,9 @@ pub enum Error {
     },
 
     /// A class cannot be learnt because no training vertex has it.
-    #[error("split {split} has no training vertex of class {class}, which {vertices} vertices to be scored have")]
+    #[error(
+        "split {split} has no training vertex of class {class}, which {vertices} vertices to be scored have"
+    )]
     ClassNotTrained {
         /// The split.
         split: usize,
@@ -91,8 +93,12 @@ impl Error {
     /// What the user can do about it, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::FeatureNotFinite { .. } => Some("replace missing values in the dataset, for example by 0".into()),
-            Self::EmptySet { .. } => Some("choose other splits with --splits, or make new ones with --split".into()),
+            Self::FeatureNotFinite { .. } => {
+                Some("replace missing values in the dataset, for example by 0".into())
+            }
+            Self::EmptySet { .. } => {
+                Some("choose other splits with --splits, or make new ones with --split".into())
+            }
             Self::ClassNotTrained { .. } => {
                 Some("choose other splits with --splits, or a larger training share with --split".into())
             }

@@ -11,7 +11,8 @@ use qdc_core::{Csr, Features};
 use crate::architecture::{Architecture, Combinator, Kind, Tower};
 use crate::chain::{Chain, Placed, Placement};
 use crate::layers::{
-    Activate, Activation, Attention, DenseFeatures, Heads, Linear, Pass, Propagate, SparseFeatureLinear, Start,
+    Activate, Activation, Attention, DenseFeatures, Heads, Linear, Pass, Propagate, SparseFeatureLinear,
+    Start,
 };
 use crate::loss::{cross_entropy, cross_entropy_with_gradient};
 use crate::random::{derive, uniform};
@@ -65,6 +66,16 @@ impl<T: Real> Inputs<T> {
         Ok(Self { features, matrices, nodes })
     }
 
+    /// The same with dense features in the network's own precision.
+    ///
+    /// # Panics
+    /// If the numbers of vertices differ.
+    pub fn dense(features: Matrix<T>, matrices: Vec<Arc<Propagation<T>>>) -> Self {
+        let nodes = features.rows();
+        assert!(matrices.iter().all(|matrix| matrix.nodes() == nodes), "a matrix of another size");
+        Self { features: InputFeatures::Dense(Arc::new(features)), matrices, nodes }
+    }
+
     /// Number of vertices.
     pub fn nodes(&self) -> usize {
         self.nodes
@@ -93,8 +104,14 @@ impl<T: Real> Network<T> {
     pub fn new(architecture: &Architecture, inputs: &Inputs<T>, seed: u64) -> Result<Self, Error> {
         architecture.check()?;
         let needs_matrix = |tower: &Tower| tower.kind != Kind::Mlp;
-        if architecture.towers.iter().enumerate().any(|(t, tower)| needs_matrix(tower) && t >= inputs.matrices.len()) {
-            let problem = format!("{} towers over {} matrices", architecture.towers.len(), inputs.matrices.len());
+        if architecture
+            .towers
+            .iter()
+            .enumerate()
+            .any(|(t, tower)| needs_matrix(tower) && t >= inputs.matrices.len())
+        {
+            let problem =
+                format!("{} towers over {} matrices", architecture.towers.len(), inputs.matrices.len());
             return Err(Error::Architecture { problem });
         }
         let mut builder = Builder { inputs, placement: Placement::default(), stream: 0 };
@@ -114,20 +131,31 @@ impl<T: Real> Network<T> {
                     let inputs = towers.iter().map(|tower| tower.width().columns()).sum();
                     for (t, tower) in towers.iter_mut().enumerate() {
                         let width = tower.width();
-                        tower.push(Activate::new(width, Activation::Relu, false, 0.0, 0), "", placement, true);
+                        tower.push(
+                            Activate::new(width, Activation::Relu, false, 0.0, 0),
+                            "",
+                            placement,
+                            true,
+                        );
                         let linear = Linear::new(width, classes).starting_as_part_of(inputs);
                         tower.push(linear, &format!("readout.{t}"), placement, true);
                     }
                 }
             }
-            chain.push(Activate::new(classes, Activation::Identity, true, 0.0, 0), "readout", placement, false);
+            chain.push(
+                Activate::new(classes, Activation::Identity, true, 0.0, 0),
+                "readout",
+                placement,
+                false,
+            );
             let sum = Matrix::zeros(inputs.nodes, towers[0].width());
             Readout { d_sum: sum.clone(), sum, chain }
         });
         let Placement { parameters, length } = builder.placement;
         let zeros = vec![T::ZERO; length];
         let nothing = Matrix::zeros(0, Width::single(1));
-        let mut network = Self { towers, readout, parameters, weights: zeros.clone(), gradient: zeros, nothing };
+        let mut network =
+            Self { towers, readout, parameters, weights: zeros.clone(), gradient: zeros, nothing };
         network.start(seed);
         Ok(network)
     }
@@ -254,19 +282,25 @@ impl<T: Real> Builder<'_, T> {
                 Kind::Mlp | Kind::Gcn => Width::single(width),
             };
             // M (x W) = (M x) W: the narrower of the two is propagated.
-            let propagation = (tower.kind == Kind::Gcn).then(|| Arc::clone(matrix.as_ref().expect("checked in new")));
+            let propagation =
+                (tower.kind == Kind::Gcn).then(|| Arc::clone(matrix.as_ref().expect("checked in new")));
             let first = input.filter(|input: &Width| input.stride() < transformed.stride());
             if let (Some(matrix), Some(width)) = (&propagation, first) {
                 chain.push(Propagate::new(Arc::clone(matrix), width), &scope, &mut self.placement, true);
             }
             match (input, &self.inputs.features) {
-                (Some(input), _) => chain.push(Linear::new(input, transformed), &scope, &mut self.placement, true),
+                (Some(input), _) => {
+                    chain.push(Linear::new(input, transformed), &scope, &mut self.placement, true)
+                }
                 (None, InputFeatures::Sparse(features)) => {
                     let stream = self.stream();
-                    let layer = SparseFeatureLinear::new(Arc::clone(features), transformed, tower.dropout, stream);
+                    let layer =
+                        SparseFeatureLinear::new(Arc::clone(features), transformed, tower.dropout, stream);
                     chain.push(layer, &scope, &mut self.placement, true);
                 }
-                (None, InputFeatures::Dense(_)) => unreachable!("dense features give the first layer its input"),
+                (None, InputFeatures::Dense(_)) => {
+                    unreachable!("dense features give the first layer its input")
+                }
             }
             match tower.kind {
                 Kind::Mlp => {}
@@ -279,8 +313,14 @@ impl<T: Real> Builder<'_, T> {
                     let matrix = matrix.as_ref().expect("checked in new");
                     let heads = if last { Heads::Average } else { Heads::Concatenate };
                     let stream = self.stream();
-                    let layer =
-                        Attention::new(Arc::clone(matrix), transformed, heads, edge_values, tower.dropout, stream);
+                    let layer = Attention::new(
+                        Arc::clone(matrix),
+                        transformed,
+                        heads,
+                        edge_values,
+                        tower.dropout,
+                        stream,
+                    );
                     chain.push(layer, &scope, &mut self.placement, true);
                 }
             }
@@ -292,7 +332,12 @@ impl<T: Real> Builder<'_, T> {
             };
             let dropout = if last { 0.0 } else { tower.dropout };
             let stream = self.stream();
-            chain.push(Activate::new(width, activation, true, dropout, stream), &scope, &mut self.placement, true);
+            chain.push(
+                Activate::new(width, activation, true, dropout, stream),
+                &scope,
+                &mut self.placement,
+                true,
+            );
             input = Some(width);
         }
         chain

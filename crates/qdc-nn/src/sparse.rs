@@ -161,7 +161,8 @@ impl<T: Real> Tiles<T> {
     pub(crate) fn new(matrix: &Csr<T>) -> Self {
         let strips = matrix.columns().div_ceil(Self::COLUMNS);
         let mut cells = Vec::with_capacity(strips * matrix.rows() + 1);
-        let (mut indices, mut values) = (Vec::with_capacity(matrix.entries()), Vec::with_capacity(matrix.entries()));
+        let (mut indices, mut values) =
+            (Vec::with_capacity(matrix.entries()), Vec::with_capacity(matrix.entries()));
         let mut next = matrix.pointers()[..matrix.rows()].to_vec();
         cells.push(0);
         for strip in 0..strips {

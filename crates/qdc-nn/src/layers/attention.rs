@@ -333,7 +333,11 @@ impl<T: Real> Loops for Backward<'_, T> {
                 layer.d_target[i * heads + h] = d_target;
                 if let Some((weight, attention)) = edge {
                     let block = h * stride..(h + 1) * stride;
-                    add_scaled::<T, FUSED>(&mut gradient[2 * width..][block.clone()], d_edge, &attention[block.clone()]);
+                    add_scaled::<T, FUSED>(
+                        &mut gradient[2 * width..][block.clone()],
+                        d_edge,
+                        &attention[block.clone()],
+                    );
                     add_scaled::<T, FUSED>(&mut gradient[3 * width..][block.clone()], d_edge, &weight[block]);
                 }
             }

@@ -1,0 +1,256 @@
+//! Every layer and every model against central differences: (f(w + h) - f(w - h)) / 2h.
+
+use std::sync::Arc;
+
+use qdc_core::{Csr, Features};
+use qdc_nn::layers::{
+    Activate, Activation, Attention, DenseFeatures, Heads, Layer, Linear, Propagate, SparseFeatureLinear,
+};
+use qdc_nn::random::derive;
+use qdc_nn::{
+    Architecture, Combinator, EdgeValues, Inputs, Kind, Matrix, Network, Pass, Propagation, Tower, Width,
+};
+
+const NODES: usize = 9;
+const STEP: f64 = 1e-6;
+const PASS: Pass = Pass::Train { seed: 5 };
+
+fn number(seed: u64, at: usize) -> f64 {
+    (derive(seed, at as u64) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+/// Not symmetric, and vertex 4 has no neighbours.
+fn matrix() -> Arc<Propagation<f64>> {
+    let rows = (0..NODES).map(|i| {
+        (0..NODES)
+            .filter(|j| i != 4 && number(1, i * NODES + j) > 0.2)
+            .map(|j| (j as u32, number(2, i * NODES + j)))
+            .unzip()
+    });
+    Arc::new(Propagation::new(Csr::from_rows(NODES, rows).unwrap()))
+}
+
+fn sparse_features() -> Features {
+    let values =
+        (0..NODES * 12).map(|at| if number(3, at) > 0.6 { number(4, at) as f32 } else { 0.0 }).collect();
+    let features = Features::from_dense(12, values);
+    assert!(matches!(features, Features::Sparse(_)));
+    features
+}
+
+fn dense_features() -> Features {
+    Features::from_dense(6, (0..NODES * 6).map(|at| number(4, at) as f32).collect())
+}
+
+/// Checks a layer with the loss sum_ij c_ij y_ij, whose gradient dy is c.
+fn check_layer(layer: &mut dyn Layer<f64>, input: Width, wants_input: bool, name: &str) {
+    let length: usize = {
+        // The memory of a parameter is its shape with padding; a matrix of that shape tells its length.
+        layer
+            .parameters()
+            .iter()
+            .map(|p| {
+                let rows = match p.rows {
+                    qdc_nn::layers::Rows::One => 1,
+                    qdc_nn::layers::Rows::Features(count) => count,
+                    qdc_nn::layers::Rows::Hidden(width) => {
+                        width.count() * width.of_block().next_multiple_of(8)
+                    }
+                };
+                rows * p.columns.count() * p.columns.of_block().next_multiple_of(8)
+            })
+            .sum()
+    };
+    let dense = |seed: u64, width: Width| {
+        let values: Vec<f64> = (0..NODES * width.columns()).map(|at| number(seed, at)).collect();
+        Matrix::from_dense(NODES, width, &values)
+    };
+    let theta: Vec<f64> = (0..length).map(|at| number(6, at)).collect();
+    let x = dense(7, input);
+    let c = dense(8, layer.width());
+    let mut y = Matrix::zeros(NODES, layer.width());
+    let loss = |layer: &mut dyn Layer<f64>, theta: &[f64], x: &Matrix<f64>, y: &mut Matrix<f64>| -> f64 {
+        layer.forward(theta, x, y, PASS);
+        y.to_dense().iter().zip(c.to_dense()).map(|(y, c)| y * c).sum()
+    };
+    loss(layer, &theta, &x, &mut y);
+    let mut gradient = vec![0.0; length];
+    let mut dx = Matrix::zeros(if wants_input { NODES } else { 0 }, input);
+    layer.backward(&theta, &x, &y, &c, &mut gradient, &mut dx);
+    let mut scratch = y.clone();
+    for at in 0..length {
+        let mut moved = theta.clone();
+        moved[at] = theta[at] + STEP;
+        let above = loss(layer, &moved, &x, &mut scratch);
+        moved[at] = theta[at] - STEP;
+        let below = loss(layer, &moved, &x, &mut scratch);
+        let difference = (above - below) / (2.0 * STEP);
+        // Entries in the padding of c are 0, so theirs are too.
+        assert!(
+            (difference - gradient[at]).abs() < 1e-7,
+            "{name}: parameter {at}: {difference} {}",
+            gradient[at]
+        );
+    }
+    if wants_input {
+        let flat = x.to_dense();
+        for at in 0..flat.len() {
+            let mut moved = flat.clone();
+            moved[at] = flat[at] + STEP;
+            let above = loss(layer, &theta, &Matrix::from_dense(NODES, input, &moved), &mut scratch);
+            moved[at] = flat[at] - STEP;
+            let below = loss(layer, &theta, &Matrix::from_dense(NODES, input, &moved), &mut scratch);
+            let difference = (above - below) / (2.0 * STEP);
+            let analytic = dx.to_dense()[at];
+            assert!((difference - analytic).abs() < 1e-7, "{name}: input {at}: {difference} {analytic}");
+        }
+    }
+}
+
+#[test]
+fn a_linear_map_has_the_gradient_of_its_differences() {
+    let (input, output) = (Width::blocks(2, 3), Width::single(5));
+    check_layer(&mut Linear::new(input, output), input, true, "linear");
+}
+
+#[test]
+fn propagation_by_an_asymmetric_matrix_has_the_gradient_of_its_differences() {
+    let width = Width::single(3);
+    check_layer(&mut Propagate::new(matrix(), width), width, true, "propagate");
+}
+
+#[test]
+fn activations_with_bias_and_dropout_have_the_gradient_of_their_differences() {
+    for activation in [Activation::Identity, Activation::Relu, Activation::Elu] {
+        for dropout in [0.0, 0.4] {
+            let width = Width::blocks(2, 3);
+            let mut layer = Activate::new(width, activation, true, dropout, 1);
+            check_layer(&mut layer, width, true, &format!("{activation:?} {dropout}"));
+        }
+    }
+}
+
+#[test]
+fn features_with_dropout_have_the_gradient_of_their_differences() {
+    let Features::Sparse(sparse) = sparse_features() else { unreachable!() };
+    let sparse = Arc::new(sparse.map(f64::from));
+    for dropout in [0.0, 0.4] {
+        let mut layer = SparseFeatureLinear::new(Arc::clone(&sparse), Width::single(3), dropout, 1);
+        check_layer(&mut layer, Width::single(1), false, &format!("sparse features {dropout}"));
+        let dense = Matrix::from_dense(
+            NODES,
+            Width::single(2),
+            &(0..2 * NODES).map(|i| i as f64).collect::<Vec<_>>(),
+        );
+        check_layer(
+            &mut DenseFeatures::new(Arc::new(dense), dropout, 1),
+            Width::single(1),
+            false,
+            "dense features",
+        );
+    }
+}
+
+#[test]
+fn attention_has_the_gradient_of_its_differences_in_every_variant() {
+    for heads in [Heads::Concatenate, Heads::Average] {
+        for edge_values in [EdgeValues::Ignore, EdgeValues::Multiply, EdgeValues::Bias] {
+            for dropout in [0.0, 0.4] {
+                let width = Width::blocks(2, 3);
+                let mut layer = Attention::new(matrix(), width, heads, edge_values, dropout, 1);
+                check_layer(&mut layer, width, true, &format!("{heads:?} {edge_values:?} {dropout}"));
+            }
+        }
+    }
+}
+
+/// Checks every parameter of a network, dropout included.
+fn check_network(architecture: &Architecture, features: &Features, name: &str) {
+    let inputs = Inputs::<f64>::new(features, vec![matrix(), matrix()]).unwrap();
+    let mut network = Network::new(architecture, &inputs, 3).unwrap();
+    // Biases start at 0, where a ReLU over an isolated vertex has a kink: move everything off it.
+    for (at, weight) in network.weights().to_vec().into_iter().enumerate() {
+        if weight != 0.0 {
+            network.weights_mut()[at] += 0.1 * number(11, at);
+        }
+    }
+    for placed in network.parameters().to_vec() {
+        if placed.name.ends_with("bias") {
+            let values: Vec<f64> = (0..placed.parameter.shape().1).map(|at| number(12, at)).collect();
+            placed.write(network.weights_mut(), &values);
+        }
+    }
+    let labels: Vec<u32> = (0..NODES as u32).map(|v| v % 3).collect();
+    let train = [0, 2, 3, 4, 7];
+    network.loss_and_gradient(&labels, &train, PASS);
+    let gradient = network.gradient().to_vec();
+    for placed in network.parameters().to_vec() {
+        let analytic = placed.read(&gradient);
+        let start = placed.read(network.weights());
+        for at in 0..start.len() {
+            let mut loss_at = |value: f64| {
+                let mut moved = start.clone();
+                moved[at] = value;
+                placed.write(network.weights_mut(), &moved);
+                network.loss(&labels, &train, PASS)
+            };
+            let difference = (loss_at(start[at] + STEP) - loss_at(start[at] - STEP)) / (2.0 * STEP);
+            placed.write(network.weights_mut(), &start);
+            assert!(
+                (difference - analytic[at]).abs() < 1e-7,
+                "{name} {} [{at}]: difference {difference}, gradient {}",
+                placed.name,
+                analytic[at]
+            );
+        }
+    }
+}
+
+fn kinds() -> Vec<Kind> {
+    let gat = |edge_values| Kind::Gat { heads: 2, edge_values };
+    vec![Kind::Mlp, Kind::Gcn, gat(EdgeValues::Ignore), gat(EdgeValues::Multiply), gat(EdgeValues::Bias)]
+}
+
+#[test]
+fn every_network_has_the_gradient_of_its_differences() {
+    for features in [sparse_features(), dense_features()] {
+        for kind in kinds() {
+            for widths in [vec![3], vec![4, 3], vec![9, 4, 3]] {
+                let name = format!("{kind:?} {widths:?}");
+                check_network(&Architecture::single(Tower { kind, widths, dropout: 0.3 }), &features, &name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_towers_has_the_gradient_of_its_differences() {
+    for kind in kinds() {
+        for combinator in [Combinator::Add, Combinator::Concat] {
+            let first = Tower { kind, widths: vec![4, 5], dropout: 0.3 };
+            let second = Tower { kind, widths: vec![5], dropout: 0.2 };
+            let architecture = Architecture::multi_scale(first, second, combinator, 3);
+            check_network(&architecture, &sparse_features(), &format!("{kind:?} {combinator:?}"));
+        }
+    }
+}
+
+#[test]
+fn single_precision_agrees_with_double() {
+    for kind in kinds() {
+        let architecture = Architecture::single(Tower { kind, widths: vec![16, 3], dropout: 0.3 });
+        let labels: Vec<u32> = (0..NODES as u32).map(|v| v % 3).collect();
+        let features = sparse_features();
+        let wide = Inputs::<f64>::new(&features, vec![matrix()]).unwrap();
+        let single = Propagation::new(matrix().matrix().map(|v| v as f32));
+        let narrow = Inputs::<f32>::new(&features, vec![Arc::new(single)]).unwrap();
+        let mut double = Network::new(&architecture, &wide, 3).unwrap();
+        let mut single = Network::new(&architecture, &narrow, 3).unwrap();
+        let loss = double.loss_and_gradient(&labels, &[0, 2, 3, 4, 7], PASS);
+        let loss_single = single.loss_and_gradient(&labels, &[0, 2, 3, 4, 7], PASS);
+        assert!((loss - loss_single).abs() < 1e-4);
+        for (a, b) in double.gradient().iter().zip(single.gradient()) {
+            assert!((a - f64::from(*b)).abs() < 1e-4, "{kind:?}: {a} {b}");
+        }
+    }
+}
