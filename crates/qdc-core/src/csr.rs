@@ -240,6 +240,15 @@ impl<T: Scalar> Csr<T> {
         }
     }
 
+    /// Multiplies every entry by a factor of its row and column.
+    pub fn scale(&mut self, factor: impl Fn(usize, usize) -> T) {
+        for row in 0..self.rows() {
+            for at in self.pointers[row]..self.pointers[row + 1] {
+                self.values[at] *= factor(row, self.indices[at] as usize);
+            }
+        }
+    }
+
     /// The sum of each row.
     pub fn row_sums(&self) -> Vec<T> {
         (0..self.rows()).map(|row| self.row(row).1.iter().copied().sum()).collect()

@@ -154,6 +154,61 @@ pub enum Error {
     #[error("the chebyshev route makes kernels without computing eigenpairs")]
     NoEigenpairs,
 
+    /// A filter's Chebyshev series would need too many terms.
+    #[error(
+        "the filter {filter} is too sharp: {terms} Chebyshev terms do not reach the tolerance {tolerance:e}"
+    )]
+    FilterTooSharp {
+        /// The filter and its parameters.
+        filter: String,
+        /// The terms tried.
+        terms: usize,
+        /// The error asked for.
+        tolerance: f64,
+    },
+
+    /// A filter gave an infinite value or NaN.
+    #[error("the filter {filter} is {value} at the eigenvalue {energy}")]
+    FilterNotFinite {
+        /// The filter and its parameters.
+        filter: String,
+        /// Where it was evaluated.
+        energy: f64,
+        /// What it gave.
+        value: f64,
+    },
+
+    /// A range of rows is empty or reaches beyond the last.
+    #[error("the rows {start}:{end} are no range within 0:{nodes}")]
+    RowRange {
+        /// The first row.
+        start: usize,
+        /// One beyond the last.
+        end: usize,
+        /// Number of vertices.
+        nodes: usize,
+    },
+
+    /// Shards belong to different kernels.
+    #[error("the shard of rows {start}:{end} belongs to another kernel: {what} differs")]
+    ShardMismatch {
+        /// What differs.
+        what: &'static str,
+        /// The first row of the shard.
+        start: usize,
+        /// One beyond its last.
+        end: usize,
+    },
+
+    /// Shards do not cover every row once.
+    #[error("row {row} {problem}")]
+    ShardRows {
+        /// The first such row.
+        row: usize,
+        /// Missing or twice there.
+        problem: &'static str,
+    },
+
     /// The work was abandoned because the watch asked for it.
     #[error("interrupted")]
     Interrupted,
@@ -178,6 +233,13 @@ impl Error {
             ),
             Self::Unconverged { .. } => Some("use --solver window, or --solver dense if it fits in memory".into()),
             Self::NoEigenpairs => Some("choose --solver dense, window or lobpcg".into()),
+            Self::RowRange { .. } => Some("rows are written A:B, from A up to but not including B".into()),
+            Self::ShardMismatch { .. } => Some("make every shard with the same graph and options".into()),
+            Self::ShardRows { .. } => Some("every row must be in exactly one shard".into()),
+            Self::FilterTooSharp { .. } => Some(
+                "use --solver dense, which takes any filter; or a larger --tolerance, or a wider filter"
+                    .into(),
+            ),
             _ => None,
         }
     }

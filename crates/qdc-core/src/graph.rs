@@ -170,6 +170,16 @@ impl Graph {
         self.adjacency.values().iter().all(|&weight| weight == 1.0)
     }
 
+    /// A number that tells graphs apart: equal graphs have equal ones, others almost surely not (FNV-1a, 64 bits).
+    pub fn fingerprint(&self) -> u64 {
+        let adjacency = &self.adjacency;
+        let pointers = adjacency.pointers().iter().map(|&pointer| pointer as u64);
+        let indices = adjacency.indices().iter().map(|&index| u64::from(index));
+        let weights = adjacency.values().iter().map(|weight| weight.to_bits());
+        let bytes = pointers.chain(indices).chain(weights).flat_map(u64::to_le_bytes);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+
     /// The graph with its vertices renamed: `order[new] = old`.
     ///
     /// # Panics

@@ -6,23 +6,33 @@
 //! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and return
 //! a report of what was really done.
 
+pub mod chebyshev;
 pub mod csr;
+pub mod defaults;
 mod error;
+pub mod filter;
 pub mod graph;
 pub mod homophily;
+pub mod kernel;
 mod labelled;
+pub mod normalize;
 pub mod order;
 mod scalar;
+pub mod sparsify;
 pub mod spectrum;
 pub mod transition;
 pub mod watch;
 
 pub use csr::Csr;
 pub use error::Error;
+pub use filter::Filter;
 pub use graph::{EdgeRule, Graph, Symmetrize};
 pub use homophily::{Homophily, homophily};
+pub use kernel::{BuiltKernel, Kernel, KernelReport, Precision, Shard};
 pub use labelled::{Features, Split};
+pub use normalize::Normalize;
 pub use scalar::Scalar;
+pub use sparsify::{Sign, Sparsify};
 pub use spectrum::{Eigensolver, Pairs, Solver, Spectrum};
 pub use transition::Transition;
 pub use watch::{Observer, Watch};

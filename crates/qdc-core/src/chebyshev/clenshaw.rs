@@ -1,0 +1,127 @@
+//! Clenshaw's recurrence on panels of W columns: b_k = c_k X + 2 L b_(k+1) - b_(k+2), and P(L) X = c_0 X + L b_1 - b_2.
+//!
+//! Two panels are all it needs. Each column's arithmetic is the same whatever stands in the other columns of its
+//! panel, so that results do not depend on how columns are grouped or shared among threads.
+
+use std::mem::swap;
+
+use super::Operator;
+use super::step::{Rows, step};
+use crate::Scalar;
+
+/// The memory of one worker: two panels, and the vertices reached so far.
+pub(crate) struct Workspace<T, const W: usize> {
+    next: Vec<[T; W]>,
+    after: Vec<[T; W]>,
+    reached: Vec<bool>,
+    frontier: Vec<u32>,
+}
+
+impl<T: Scalar, const W: usize> Workspace<T, W> {
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self {
+            next: vec![[T::ZERO; W]; nodes],
+            after: vec![[T::ZERO; W]; nodes],
+            reached: vec![false; nodes],
+            frontier: Vec::new(),
+        }
+    }
+}
+
+/// The columns of sum_k c_k T_k(L) at `units` (positions, at most W of them), as rows of a panel in the operator's order.
+///
+/// After s steps from the highest coefficient only vertices within s edges of the units can be non-zero. While those
+/// are fewer than half, only they are worked on.
+pub(crate) fn clenshaw_units<'a, T: Scalar, const W: usize>(
+    operator: &Operator<T>,
+    coefficients: &[f64],
+    units: &[u32],
+    workspace: &'a mut Workspace<T, W>,
+) -> &'a [[T; W]] {
+    assert!(units.len() <= W, "{} columns in a panel of {W}", units.len());
+    let Workspace { next, after, reached, frontier } = workspace;
+    next.fill([T::ZERO; W]);
+    after.fill([T::ZERO; W]);
+    reached.fill(false);
+    frontier.clear();
+    for &unit in units {
+        reached[unit as usize] = true;
+        frontier.push(unit);
+    }
+    let (mut grown, mut everywhere) = (0, false);
+    for (k, &coefficient) in coefficients.iter().enumerate().rev() {
+        if !everywhere {
+            let fresh = frontier.len();
+            for at in grown..fresh {
+                for &neighbour in operator.neighbours(frontier[at]) {
+                    if !std::mem::replace(&mut reached[neighbour as usize], true) {
+                        frontier.push(neighbour);
+                    }
+                }
+            }
+            frontier[fresh..].sort_unstable();
+            grown = fresh;
+            everywhere = frontier.len() * 2 > operator.nodes();
+        }
+        let rows = if everywhere { Rows::All } else { Rows::Listed(frontier) };
+        let scale = if k == 0 { T::ONE } else { T::from_f64(2.0) };
+        step(operator, rows, scale, next, after);
+        for (lane, &unit) in units.iter().enumerate() {
+            after[unit as usize][lane] += T::from_f64(coefficient);
+        }
+        swap(next, after);
+    }
+    next
+}
+
+/// sum_k c_k T_k(L) X for a panel X in the operator's order.
+pub(crate) fn clenshaw_signals<T: Scalar, const W: usize>(
+    operator: &Operator<T>,
+    coefficients: &[f64],
+    signals: &[[T; W]],
+) -> Vec<[T; W]> {
+    let mut next = vec![[T::ZERO; W]; signals.len()];
+    let mut after = next.clone();
+    for (k, &coefficient) in coefficients.iter().enumerate().rev() {
+        let scale = if k == 0 { T::ONE } else { T::from_f64(2.0) };
+        step(operator, Rows::All, scale, &next, &mut after);
+        let coefficient = T::from_f64(coefficient);
+        for (row, signal) in after.iter_mut().zip(signals) {
+            for (value, &x) in row.iter_mut().zip(signal) {
+                *value += coefficient * x;
+            }
+        }
+        swap(&mut next, &mut after);
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EdgeRule, Graph, Transition};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn units_and_signals_agree_bit_for_bit_however_columns_are_grouped(
+            edges in proptest::collection::vec((0u64..12, 0u64..12), 0..30),
+            coefficients in proptest::collection::vec(-1.0f64..1.0, 1..8),
+        ) {
+            let graph = Graph::from_edges(12, edges, EdgeRule::Undirected).unwrap();
+            let operator = Operator::<f64>::new(&Transition::new(&graph));
+            let identity: Vec<[f64; 12]> =
+                (0..12).map(|i| std::array::from_fn(|j| f64::from(u8::from(i == j)))).collect();
+            let whole = clenshaw_signals(&operator, &coefficients, &identity);
+            let mut workspace = Workspace::<f64, 5>::new(12);
+            for units in [vec![0u32, 7, 3], vec![7], vec![11, 2, 1, 7, 5]] {
+                let block = clenshaw_units(&operator, &coefficients, &units, &mut workspace);
+                for (lane, &unit) in units.iter().enumerate() {
+                    for position in 0..12 {
+                        prop_assert_eq!(block[position][lane], whole[position][unit as usize]);
+                    }
+                }
+            }
+        }
+    }
+}

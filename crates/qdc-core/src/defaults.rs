@@ -1,0 +1,20 @@
+//! The defaults of kernels, in one place: they feed the command line, Python and the documentation.
+
+/// Centre of the Gaussian and of the band.
+pub const MU: f64 = 0.5;
+/// Width of the Gaussian.
+pub const SIGMA: f64 = 0.3;
+/// Half width of the band.
+pub const GAMMA: f64 = 0.3;
+/// Teleport probability of personalised PageRank.
+pub const ALPHA: f64 = 0.15;
+/// Time of the heat kernel.
+pub const TIME: f64 = 3.0;
+/// Threshold of the sparsification.
+pub const EPSILON: f64 = 1e-4;
+/// Weight of the self-loops in the transition matrix.
+pub const SELF_LOOP: f64 = 1.0;
+/// Largest error of an entry of the kernel that the Chebyshev route aims at.
+pub const TOLERANCE: f64 = 1e-10;
+/// Number of eigenpairs of the published method; `all` is the default of this program.
+pub const PAPER_PAIRS: usize = 512;
