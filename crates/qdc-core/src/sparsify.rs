@@ -362,7 +362,7 @@ mod tests {
 
         #[test]
         fn panels_and_rows_keep_the_same_and_the_result_is_symmetric(
-            cells in proptest::collection::vec(-1.0f64..1.0, 36), k in 1usize..7, absolute: bool, which in 0..3,
+            cells in proptest::collection::vec(-1.0f64..1.0, 36), k in 1usize..7, absolute: bool, which in 0usize..3,
         ) {
             // A matrix that is symmetric up to noise, like a rounded kernel.
             let at = |i: usize, j: usize| cells[i.min(j) * 6 + i.max(j)] * (1.0 + 1e-13 * (i as f64));
