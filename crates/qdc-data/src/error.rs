@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::data_dir::NAMES;
+use crate::generators::GENERATORS;
+
 /// An error of reading, writing or finding data.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,6 +52,52 @@ pub enum Error {
         present: Vec<String>,
     },
 
+    /// A file's name does not tell its format.
+    #[error("{}: the name does not tell the format", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// No dataset has this name.
+    #[error("there is no dataset '{name}'")]
+    UnknownDataset {
+        /// The name.
+        name: String,
+    },
+
+    /// Nothing a graph could be has this name.
+    #[error("'{name}' is no dataset, no generator and no file")]
+    UnknownGraph {
+        /// The name.
+        name: String,
+    },
+
+    /// A dataset is not in the folder.
+    #[error("the dataset '{name}' is not in {}", folder.display())]
+    NotDownloaded {
+        /// The dataset.
+        name: String,
+        /// The folder looked in.
+        folder: PathBuf,
+    },
+
+    /// A generator's name has wrong numbers.
+    #[error("{name}: {problem}")]
+    Generator {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// A dataset was asked for, but the graph has no labels.
+    #[error("{name} has no labels and features: it is a graph, not a dataset")]
+    Unlabelled {
+        /// The graph.
+        name: String,
+    },
+
     /// The content of a file makes no valid graph, matrix or split.
     #[error("{}: {source}", path.display())]
     Invalid {
@@ -84,6 +133,30 @@ impl Error {
             Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("the disk is full; nothing was left behind".into())
             }
+            Self::Write { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some("the folder does not exist; create it first".into())
+            }
+            Self::UnknownFormat { .. } => Some(
+                "use .npz (SciPy), .mtx (Matrix Market), .csv or .tsv (edge list); text formats may end in .gz".into(),
+            ),
+            Self::UnknownDataset { .. } => Some(format!("the datasets are {}", NAMES.join(", "))),
+            Self::UnknownGraph { .. } => Some(format!(
+                "a graph is a dataset ({}), a generator ({}), or a file (.npz, .mtx, .csv, .tsv)",
+                NAMES.join(", "),
+                GENERATORS.join(", ")
+            )),
+            Self::NotDownloaded { name, .. } => Some(format!(
+                "fetch it with `qdc data get {name}`, or name the folder it lies in with --data-dir or QDC_DATA"
+            )),
+            Self::Generator { name, .. } => {
+                let family = name.split(':').next().unwrap_or_default();
+                let example = GENERATORS.iter().find(|example| example.split(':').next() == Some(family))?;
+                Some(format!("for example: {example}"))
+            }
+            Self::Unlabelled { .. } => Some(format!(
+                "give a dataset ({}), a dataset .npz, or a labelled generator (karate, sbm, csbm)",
+                NAMES.join(", ")
+            )),
             Self::Invalid { source, .. } | Self::Core(source) => source.hint(),
             _ => None,
         }

@@ -1,7 +1,40 @@
-//! Data of qdc: files in and out.
+//! Data of qdc: the nine datasets and where they come from, the files graphs and matrices are kept in, generators.
+//!
+//! [`load`] gives a dataset by name; [`open`] understands whatever a user may call a graph: a dataset, a file, a
+//! generator. [`matrix`] and [`npz`] read and write sparse matrices and arrays. Every error names the file and the
+//! place; nothing a file contains can cause a panic.
+//!
+//! ```
+//! use qdc_data::{DataDir, EdgeReading};
+//!
+//! let source = qdc_data::open("csbm:n=100,homophily=0.2", &DataDir::from_environment(), EdgeReading::default())?;
+//! assert_eq!(source.graph().nodes(), 100);
+//! let dataset = source.into_dataset()?.with_random_splits("48/32/20".parse().unwrap(), 0);
+//! assert_eq!(dataset.splits.len(), 10);
+//! # Ok::<(), qdc_data::Error>(())
+//! ```
 
+mod data_dir;
+mod dataset;
+mod dataset_file;
 mod error;
+pub mod generators;
+mod lines;
+pub mod matrix;
 pub mod npz;
 pub mod output;
+mod random;
+mod source;
+mod splits;
 
+pub use data_dir::{DataDir, NAMES};
+pub use dataset::{Dataset, Statistics};
+pub use dataset_file::{read_dataset, write_dataset};
 pub use error::Error;
+pub use source::{EdgeReading, Source, open};
+pub use splits::{SPLITS, Shares, random_splits};
+
+/// Loads one of the nine datasets from the folder `QDC_DATA`, or the user's cache folder where that is not set.
+pub fn load(name: &str) -> Result<Dataset, Error> {
+    DataDir::from_environment().load(name)
+}

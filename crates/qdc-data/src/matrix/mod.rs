@@ -1,0 +1,200 @@
+//! Sparse matrices in files: SciPy's `save_npz`, Matrix Market, and tables of (row, column, value).
+//!
+//! The format follows from the name: `.npz`, `.mtx`, `.csv`, `.tsv` or `.txt`, the text formats gzipped too (`.gz`).
+
+mod edge_list;
+mod market;
+mod scipy;
+
+use std::path::Path;
+
+use qdc_core::{Csr, Graph};
+
+use crate::{EdgeReading, Error, lines};
+
+pub use edge_list::EdgeList;
+
+/// Files with more vertices than this for each entry are mistaken or malicious, and need more memory than they are worth.
+const VERTICES_PER_ENTRY: u64 = 1000;
+
+/// A format of sparse matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// SciPy's `save_npz`.
+    SciPy,
+    /// Matrix Market coordinates.
+    Market,
+    /// Lines of row, column and value, separated by commas.
+    Csv,
+    /// The same, separated by tabs.
+    Tsv,
+}
+
+impl Format {
+    /// The format a file's name tells; `.gz` may follow a text format.
+    pub fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let stem = name.strip_suffix(".gz").unwrap_or(&name);
+        match stem.rsplit_once('.')?.1 {
+            "npz" if stem == name => Some(Self::SciPy),
+            "mtx" => Some(Self::Market),
+            "csv" => Some(Self::Csv),
+            "tsv" | "txt" | "edges" | "edgelist" => Some(Self::Tsv),
+            _ => None,
+        }
+    }
+
+    fn required(path: &Path) -> Result<Self, Error> {
+        Self::of(path).ok_or_else(|| Error::UnknownFormat { path: path.into() })
+    }
+}
+
+/// Reads a sparse matrix; entries given twice are added.
+pub fn read(path: &Path) -> Result<Csr<f64>, Error> {
+    match Format::required(path)? {
+        Format::SciPy => scipy::read(&crate::npz::Npz::open(path)?),
+        Format::Market => market::read(lines::Lines::open(path)?, path),
+        Format::Csv | Format::Tsv => {
+            EdgeList::from_lines(lines::Lines::open(path)?, path, f64::MIN)?.into_matrix()
+        }
+    }
+}
+
+/// Writes a sparse matrix whole or not at all.
+///
+/// A table (csv, tsv) has a header and does not keep the size of the matrix; the other formats do.
+pub fn write(path: &Path, matrix: &Csr<f64>) -> Result<(), Error> {
+    match Format::required(path)? {
+        Format::SciPy => scipy::write(path, matrix),
+        Format::Market => market::write(path, matrix),
+        Format::Csv => edge_list::write(path, matrix, ','),
+        Format::Tsv => edge_list::write(path, matrix, '\t'),
+    }
+}
+
+/// Reads a graph from a matrix or an edge list.
+pub fn read_graph(path: &Path, reading: EdgeReading) -> Result<Graph, Error> {
+    match Format::required(path)? {
+        Format::Csv | Format::Tsv => EdgeList::read(path)?.into_graph(reading),
+        _ => to_graph(path, &read(path)?, reading),
+    }
+}
+
+pub(crate) fn to_graph(path: &Path, matrix: &Csr<f64>, reading: EdgeReading) -> Result<Graph, Error> {
+    Graph::from_adjacency(matrix, reading.symmetrize)
+        .map_err(|source| Error::Invalid { path: path.into(), source })
+}
+
+/// Entry points of the fuzzers: readers of bytes that must never panic or exhaust the memory.
+pub(crate) mod from_bytes {
+    use super::{Csr, EdgeList, Error, Path, lines::Lines, market, scipy};
+
+    pub(crate) fn scipy(path: &Path, bytes: &[u8]) -> Result<Csr<f64>, Error> {
+        scipy::read(&crate::npz::Npz::from_bytes(path, bytes.to_vec())?)
+    }
+
+    pub(crate) fn market(path: &Path, bytes: &[u8]) -> Result<Csr<f64>, Error> {
+        market::read(Lines::new(path, bytes), path)
+    }
+
+    pub(crate) fn edge_list(path: &Path, bytes: &[u8]) -> Result<EdgeList, Error> {
+        EdgeList::from_lines(Lines::new(path, bytes), path, 0.0)
+    }
+}
+
+/// Whether a matrix of this size may be filled by so few entries.
+fn plausible_size(size: u64, entries: u64) -> bool {
+    size <= 1_000_000 + entries.saturating_mul(VERTICES_PER_ENTRY) && size < u64::from(u32::MAX)
+}
+
+/// Compressed rows from entries in any order; entries given twice are added.
+fn from_entries(
+    rows: usize,
+    columns: usize,
+    entries: &[(u32, u32, f64)],
+) -> Result<Csr<f64>, qdc_core::Error> {
+    let mut ends = vec![0; rows + 1];
+    for entry in entries {
+        ends[entry.0 as usize + 1] += 1;
+    }
+    for row in 0..rows {
+        ends[row + 1] += ends[row];
+    }
+    let mut next = ends.clone();
+    let mut sorted = vec![(0, 0.0); entries.len()];
+    for &(row, column, value) in entries {
+        sorted[next[row as usize]] = (column, value);
+        next[row as usize] += 1;
+    }
+    let (mut pointers, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in 0..rows {
+        let row = &mut sorted[ends[row]..ends[row + 1]];
+        row.sort_by_key(|entry| entry.0); // stable: copies are added in the order of the file
+        for copies in row.chunk_by(|a, b| a.0 == b.0) {
+            indices.push(copies[0].0);
+            values.push(copies[1..].iter().fold(copies[0].1, |sum, copy| sum + copy.1));
+        }
+        pointers.push(indices.len());
+    }
+    Csr::new(rows, columns, pointers, indices, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use qdc_core::Symmetrize;
+
+    fn matrices() -> impl Strategy<Value = Csr<f64>> {
+        (1usize..6, 1usize..6).prop_flat_map(|(rows, columns)| {
+            let value = any::<f64>().prop_filter("finite", |value| value.is_finite() && *value != 0.0);
+            proptest::collection::vec(proptest::option::of(value), rows * columns).prop_map(move |cells| {
+                let rows = cells
+                    .chunks(columns)
+                    .map(|row| row.iter().enumerate().filter_map(|(j, v)| v.map(|v| (j as u32, v))).unzip());
+                Csr::from_rows(columns, rows).unwrap()
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn every_format_reads_back_what_it_wrote(matrix in matrices()) {
+            let folder = tempfile::tempdir().unwrap();
+            for name in ["m.npz", "m.mtx", "m.mtx.gz"] {
+                let path = folder.path().join(name);
+                write(&path, &matrix).unwrap();
+                prop_assert_eq!(&read(&path).unwrap(), &matrix, "{}", name);
+            }
+            for name in ["m.csv", "m.tsv.gz"] {
+                let path = folder.path().join(name);
+                write(&path, &matrix).unwrap();
+                if matrix.entries() > 0 {
+                    let again = read(&path).unwrap();
+                    prop_assert!(again.iter().eq(matrix.iter()), "{}", name);
+                } else {
+                    prop_assert!(read(&path).is_err(), "a table without lines is no matrix");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_asymmetric_matrix_is_no_graph_without_a_rule() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("arc.npz");
+        write(&path, &Csr::new(2, 2, vec![0, 1, 1], vec![1], vec![1.0]).unwrap()).unwrap();
+        let error = read_graph(&path, EdgeReading::default()).unwrap_err();
+        assert!(error.to_string().contains("arc.npz: edge (0, 1)"), "{error}");
+        assert!(error.hint().unwrap().contains("--symmetrize"));
+        let reading = EdgeReading { directed: true, symmetrize: Some(Symmetrize::Or) };
+        assert_eq!(read_graph(&path, reading).unwrap().edges(), 1);
+    }
+
+    #[test]
+    fn a_name_without_a_known_ending_is_refused_with_the_list_of_endings() {
+        let error = read(Path::new("matrix.parquet")).unwrap_err();
+        assert!(error.hint().unwrap().contains(".mtx"), "{error}");
+    }
+}

@@ -1,0 +1,166 @@
+//! The `.npz` files of `scipy.sparse.save_npz`: csr, csc and coo are read, csr is written.
+
+use std::path::Path;
+
+use qdc_core::Csr;
+
+use super::{from_entries, plausible_size};
+use crate::Error;
+use crate::npz::{Npz, NpzWriter};
+
+/// Whether the archive looks like a sparse matrix of SciPy.
+pub(crate) fn is_matrix(archive: &Npz) -> bool {
+    archive.has("format") && archive.has("shape")
+}
+
+pub(super) fn read(archive: &Npz) -> Result<Csr<f64>, Error> {
+    let format = archive.text("format")?;
+    let shape = archive.vector::<u64>("shape")?;
+    let &[rows, columns] = &shape[..] else {
+        return Err(archive.malformed("shape", format!("expected rows and columns, found {shape:?}")));
+    };
+    let values = archive.vector::<f64>("data")?;
+    let entries = values.len() as u64;
+    if !plausible_size(rows.max(columns), entries.max(row_pointers(archive))) {
+        let problem = format!("{rows} x {columns} is too large for a file of {entries} entries");
+        return Err(archive.malformed("shape", problem));
+    }
+    let (rows, columns) = (rows as usize, columns as usize);
+    let invalid = |source| Error::Invalid { path: archive.path().into(), source };
+    match format.as_str() {
+        "csr" => compressed(archive, rows, columns, values),
+        "csc" => Ok(compressed(archive, columns, rows, values)?.transpose()),
+        "coo" => {
+            let (row, column) = (archive.vector::<u32>("row")?, archive.vector::<u32>("col")?);
+            for (name, indices, size) in [("row", &row, rows), ("col", &column, columns)] {
+                if indices.len() != values.len() {
+                    let problem = format!("{} indices for {} values", indices.len(), values.len());
+                    return Err(archive.malformed(name, problem));
+                }
+                if let Some((at, index)) =
+                    indices.iter().enumerate().find(|(_, index)| **index as usize >= size)
+                {
+                    return Err(archive.malformed(name, format!("value {at}: {index} is outside 0..{size}")));
+                }
+            }
+            let entries: Vec<_> =
+                row.into_iter().zip(column).zip(values).map(|((i, j), v)| (i, j, v)).collect();
+            from_entries(rows, columns, &entries).map_err(invalid)
+        }
+        other => Err(archive
+            .malformed("format", format!("'{other}' matrices are not read"))
+            .remedy("convert it before saving: scipy.sparse.save_npz(file, matrix.tocsr())")),
+    }
+}
+
+/// How many rows the file itself has pointers for.
+fn row_pointers(archive: &Npz) -> u64 {
+    archive.shape("indptr").map_or(0, |shape| shape.iter().product::<usize>() as u64)
+}
+
+/// Rows from pointers, indices and values; columns within a row may come in any order.
+fn compressed(archive: &Npz, rows: usize, columns: usize, values: Vec<f64>) -> Result<Csr<f64>, Error> {
+    let pointers = archive.vector::<usize>("indptr")?;
+    let indices = archive.vector::<u32>("indices")?;
+    let whole = pointers.len() == rows + 1
+        && pointers[0] == 0
+        && pointers.is_sorted()
+        && pointers[rows] == indices.len()
+        && indices.len() == values.len();
+    if !whole {
+        let problem = format!(
+            "{} pointers do not divide {} indices and {} values into {rows} rows",
+            pointers.len(),
+            indices.len(),
+            values.len()
+        );
+        return Err(archive.malformed("indptr", problem));
+    }
+    if let Some((at, index)) = indices.iter().enumerate().find(|(_, index)| **index as usize >= columns) {
+        return Err(archive.malformed("indices", format!("value {at}: {index} is outside 0..{columns}")));
+    }
+    let ascending = |row: usize| indices[pointers[row]..pointers[row + 1]].is_sorted_by(|a, b| a < b);
+    let invalid = |source| Error::Invalid { path: archive.path().into(), source };
+    if (0..rows).all(ascending) {
+        return Csr::new(rows, columns, pointers, indices, values).map_err(invalid);
+    }
+    let entries: Vec<_> = (0..rows)
+        .flat_map(|row| (pointers[row]..pointers[row + 1]).map(move |at| (row as u32, at)))
+        .map(|(row, at)| (row, indices[at], values[at]))
+        .collect();
+    from_entries(rows, columns, &entries).map_err(invalid)
+}
+
+/// Writes what `scipy.sparse.load_npz` opens as a `csr_matrix`.
+pub(super) fn write(path: &Path, matrix: &Csr<f64>) -> Result<(), Error> {
+    let mut archive = NpzWriter::create(path)?;
+    // SciPy wants both index arrays of one type, 32 bits where they suffice.
+    let small = matrix.entries().max(matrix.columns()).max(matrix.rows()) < i32::MAX as usize;
+    let (indices, pointers) = (matrix.indices(), matrix.pointers());
+    if small {
+        archive.array_from("indices", &[indices.len()], indices.iter().map(|&index| index as i32))?;
+        archive.array_from("indptr", &[pointers.len()], pointers.iter().map(|&pointer| pointer as i32))?;
+    } else {
+        archive.array_from("indices", &[indices.len()], indices.iter().map(|&index| i64::from(index)))?;
+        archive.array("indptr", &[pointers.len()], pointers)?;
+    }
+    archive.text("format", "csr")?;
+    archive.array("shape", &[2], &[matrix.rows(), matrix.columns()])?;
+    archive.array("data", &[matrix.entries()], matrix.values())?;
+    archive.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(format: &str, shape: [usize; 2], arrays: &[(&str, &[i64])]) -> Result<Csr<f64>, Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let mut writer = NpzWriter::create(&path)?;
+        writer.text("format", format)?;
+        writer.array("shape", &[2], &shape)?;
+        for (name, values) in arrays {
+            writer.array(name, &[values.len()], values)?;
+        }
+        writer.finish()?;
+        read(&Npz::open(&path)?)
+    }
+
+    #[test]
+    fn the_three_formats_agree() {
+        let expected = Csr::new(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![5.0, 6.0, 7.0]).unwrap();
+        let csr =
+            archive("csr", [2, 3], &[("indptr", &[0, 2, 3]), ("indices", &[2, 0, 1]), ("data", &[6, 5, 7])]);
+        let csc = archive(
+            "csc",
+            [2, 3],
+            &[("indptr", &[0, 1, 2, 3]), ("indices", &[0, 1, 0]), ("data", &[5, 7, 6])],
+        );
+        let coo = archive(
+            "coo",
+            [2, 3],
+            &[("row", &[1, 0, 0, 0]), ("col", &[1, 2, 0, 2]), ("data", &[7, 2, 5, 4])],
+        );
+        for matrix in [csr, csc, coo] {
+            assert_eq!(matrix.unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let message = |format, shape, arrays: &[(&str, &[i64])]| {
+            archive(format, shape, arrays).unwrap_err().to_string()
+        };
+        let out = message("csr", [1, 2], &[("indptr", &[0, 1]), ("indices", &[2]), ("data", &[1])]);
+        assert!(out.contains("array 'indices': value 0: 2 is outside 0..2"), "{out}");
+        let negative = message("coo", [1, 2], &[("row", &[-1]), ("col", &[0]), ("data", &[1])]);
+        assert!(negative.contains("array 'row': value 0: -1 does not fit"), "{negative}");
+        let short = message("csr", [2, 2], &[("indptr", &[0, 1]), ("indices", &[0]), ("data", &[1])]);
+        assert!(short.contains("2 pointers do not divide"), "{short}");
+        let huge = message("coo", [1 << 31, 2], &[("row", &[0]), ("col", &[0]), ("data", &[1])]);
+        assert!(huge.contains("too large for a file of 1 entries"), "{huge}");
+        let dia = archive("dia", [2, 2], &[("data", &[1])]).unwrap_err();
+        assert!(dia.hint().unwrap().contains("tocsr"), "{dia}");
+    }
+}
