@@ -79,3 +79,12 @@ impl From<qdc_core::Error> for Failure {
         }
     }
 }
+
+impl From<qdc_data::Error> for Failure {
+    fn from(error: qdc_data::Error) -> Self {
+        match error {
+            qdc_data::Error::Core(error) => error.into(),
+            error => Self::new(error.to_string()).hint(error.hint()),
+        }
+    }
+}

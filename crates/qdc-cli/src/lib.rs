@@ -9,6 +9,7 @@
 mod arguments;
 mod commands;
 mod failure;
+mod graph_arguments;
 mod output;
 mod progress;
 mod session;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use qdc_core::Watch;
+use qdc_data::DataDir;
 
 use crate::arguments::Common;
 use crate::failure::Failure;
@@ -18,8 +19,7 @@ pub(crate) struct Session {
     pub(crate) watch: Watch,
     /// Memory a job may use.
     pub(crate) memory: Bytes,
-    /// The folder of datasets, where one was named.
-    pub(crate) data_dir: Option<PathBuf>,
+    data_dir: Option<PathBuf>,
     json: bool,
 }
 
@@ -47,6 +47,11 @@ impl Session {
             data_dir: common.data_dir.clone(),
             json: common.json,
         })
+    }
+
+    /// The folder of datasets: the one named, or the user's cache folder.
+    pub(crate) fn data_dir(&self) -> DataDir {
+        self.data_dir.clone().map_or_else(DataDir::from_environment, DataDir::new)
     }
 
     /// Whether stdout carries one JSON object.

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod homophily;
 
 use clap::Subcommand;
 
@@ -10,12 +11,14 @@ use crate::session::Session;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Homophily(homophily::Homophily),
     Completions(completions::Completions),
 }
 
 /// Runs one command.
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
     match command {
+        Command::Homophily(command) => command.run(session),
         Command::Completions(command) => command.run(session),
     }
 }

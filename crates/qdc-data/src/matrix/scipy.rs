@@ -8,11 +8,6 @@ use super::{from_entries, plausible_size};
 use crate::Error;
 use crate::npz::{Npz, NpzWriter};
 
-/// Whether the archive looks like a sparse matrix of SciPy.
-pub(crate) fn is_matrix(archive: &Npz) -> bool {
-    archive.has("format") && archive.has("shape")
-}
-
 pub(super) fn read(archive: &Npz) -> Result<Csr<f64>, Error> {
     let format = archive.text("format")?;
     let shape = archive.vector::<u64>("shape")?;
