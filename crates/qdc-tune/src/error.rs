@@ -1,0 +1,124 @@
+//! What can go wrong in a search, and what to do about it.
+
+use std::path::PathBuf;
+
+/// An error of the search or of its files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A distribution cannot be drawn from.
+    #[error("unusable distribution: {problem}")]
+    Distribution {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A space cannot be searched.
+    #[error("unusable search space: {problem}")]
+    Space {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The study searched another space before.
+    #[error("study '{study}' searches another space: {difference}")]
+    SpaceDiffers {
+        /// The study.
+        study: String,
+        /// The first difference.
+        difference: String,
+    },
+    /// The study goes the other way, or has several goals.
+    #[error("study '{study}' {problem}")]
+    Direction {
+        /// The study.
+        study: String,
+        /// What it does instead.
+        problem: String,
+    },
+    /// There is no study of that name.
+    #[error("{storage} holds no study '{study}'")]
+    NoStudy {
+        /// The name asked for.
+        study: String,
+        /// Where it was looked for.
+        storage: String,
+    },
+    /// The file was written by a newer Optuna than we know.
+    #[error("{storage} has schema {found}; this program knows {known}")]
+    Schema {
+        /// The file or database.
+        storage: String,
+        /// The schema it has.
+        found: String,
+        /// The one we know.
+        known: &'static str,
+    },
+    /// Someone else holds the file.
+    #[error("{storage} is locked by another program")]
+    Locked {
+        /// The file.
+        storage: String,
+    },
+    /// The disk is full.
+    #[error("{storage} cannot grow: the disk is full")]
+    Full {
+        /// The file.
+        storage: String,
+    },
+    /// Not a study file, or a damaged one.
+    #[error("{storage} is not a study: {problem}")]
+    Malformed {
+        /// The file or database.
+        storage: String,
+        /// What was found.
+        problem: String,
+    },
+    /// The database refused.
+    #[error("{storage}: {problem}")]
+    Database {
+        /// The file or server.
+        storage: String,
+        /// In its words.
+        problem: String,
+    },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A trial that is already finished cannot be told again.
+    #[error("trial {number} is already finished")]
+    Finished {
+        /// The trial.
+        number: u64,
+    },
+    /// A value that cannot be compared.
+    #[error("trial {number} returned {value}; a value is a number")]
+    Value {
+        /// The trial.
+        number: u64,
+        /// What it returned.
+        value: f64,
+    },
+}
+
+impl Error {
+    /// What the user can do about it, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::SpaceDiffers { .. } => {
+                Some("continue with the space it was begun with, or begin another study with --study".into())
+            }
+            Self::Direction { .. } => Some("begin another study with --study".into()),
+            Self::Schema { .. } => {
+                Some("it was written by a newer Optuna; use a newer qdc, or another file with --study".into())
+            }
+            Self::Locked { .. } => Some("wait until the other program is done, or use another file".into()),
+            Self::Full { .. } => Some("free some space and run the same command: it resumes".into()),
+            Self::Malformed { .. } => Some("name a file written by qdc or Optuna, or a new one".into()),
+            _ => None,
+        }
+    }
+}
