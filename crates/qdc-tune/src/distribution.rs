@@ -86,7 +86,9 @@ impl Distribution {
     pub fn checked(self) -> Result<Self> {
         let problem = match &self {
             Self::Categorical { choices } if choices.is_empty() => Some("it has no choices".into()),
-            Self::Categorical { choices } if choices.iter().any(|choice| choice.is_array() || choice.is_object()) => {
+            Self::Categorical { choices }
+                if choices.iter().any(|choice| choice.is_array() || choice.is_object()) =>
+            {
                 Some("a choice is a number, a string, true, false or null".into())
             }
             Self::Float { low, high, .. } if !(low.is_finite() && high.is_finite()) => {
@@ -210,11 +212,13 @@ mod tests {
     #[test]
     fn distributions_are_written_as_optuna_writes_them() {
         // Optuna 3.6.1 and 5.0.0, trial_params.distribution_json
-        let text = r#"{"name": "IntDistribution", "attributes": {"log": false, "step": 1, "low": 1, "high": 5}}"#;
+        let text =
+            r#"{"name": "IntDistribution", "attributes": {"log": false, "step": 1, "low": 1, "high": 5}}"#;
         let integer = Distribution::integer(1, 5).unwrap();
         assert_eq!(Distribution::from_json(text).unwrap(), integer);
         assert_eq!(integer.to_json(), text.replace(": ", ":").replace(", ", ","));
-        let text = r#"{"name": "CategoricalDistribution", "attributes": {"choices": ["concat", null, true, 1.5]}}"#;
+        let text =
+            r#"{"name": "CategoricalDistribution", "attributes": {"choices": ["concat", null, true, 1.5]}}"#;
         let category = Distribution::from_json(text).unwrap();
         assert_eq!(category.internal(&json!(1.5)), Some(3.0));
         assert_eq!(category.external(1.0), Value::Null);

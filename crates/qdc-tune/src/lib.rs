@@ -1,17 +1,34 @@
 //! Hyper-parameter search as Optuna does it, without Python.
 //!
 //! Four nouns, as in Optuna: a [`Distribution`] says what a parameter may be, a [`Trial`] is one point tried and what
-//! came of it, a `Study` is a sequence of trials with one goal, and a `Storage` keeps studies in Optuna's
+//! came of it, a [`Study`] is a sequence of trials with one goal, and a [`storage::Storage`] keeps studies in Optuna's
 //! own file formats. A [`sampler::Sampler`] proposes the next point: at random, or by the tree-structured Parzen
 //! estimator (TPE) of Optuna 3.6 (one parameter at a time) or of Optuna 5 (all parameters jointly). Suggestions equal
 //! Optuna's to 1e-9; study files can be opened, continued and shown by Optuna and its dashboard.
 //!
+//! ```
+//! use qdc_tune::{Direction, Distribution, Outcome, Sampler, Space, Study, storage::Memory};
+//!
+//! let space = Space::new([("x", Distribution::uniform(-10.0, 10.0)?)])?;
+//! let mut study = Study::open(Memory::new(), "parabola", Direction::Minimize, space)?
+//!     .sampler(Sampler::tpe())
+//!     .seed(7);
+//! for _ in 0..60 {
+//!     let trial = study.ask()?;
+//!     let x = trial.number("x").unwrap();
+//!     study.tell(&trial, Outcome::complete((x - 2.0).powi(2)))?;
+//! }
+//! assert!(study.best()?.unwrap().value.unwrap() < 0.5);
+//! # Ok::<(), qdc_tune::Error>(())
+//! ```
 
 mod distribution;
 mod error;
 mod random_state;
 pub mod sampler;
 mod space;
+pub mod storage;
+mod study;
 mod trial;
 
 pub use distribution::{Choice, Distribution};
@@ -19,6 +36,7 @@ pub use error::Error;
 pub use random_state::RandomState;
 pub use sampler::Sampler;
 pub use space::Space;
+pub use study::{Asked, Outcome, Pruning, Study};
 pub use trial::{Direction, State, Trial};
 
 /// A result of this crate.

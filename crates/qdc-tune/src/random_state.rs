@@ -56,8 +56,7 @@ impl RandomState {
 
     fn twist(&mut self) {
         for i in 0..WORDS {
-            let joined =
-                (self.words[i] & 0x8000_0000) | (self.words[(i + 1) % WORDS] & 0x7fff_ffff);
+            let joined = (self.words[i] & 0x8000_0000) | (self.words[(i + 1) % WORDS] & 0x7fff_ffff);
             let mut next = self.words[(i + SHIFT) % WORDS] ^ (joined >> 1);
             if joined & 1 == 1 {
                 next ^= 0x9908_b0df;
@@ -77,7 +76,8 @@ impl std::fmt::Debug for RandomState {
 /// Mixes a study's seed with a trial's number into a seed of its own (splitmix64's finaliser), so that a suggestion
 /// depends on nothing but seed, number and the trials it may look at.
 pub(crate) fn mix(seed: u64, number: u64) -> u32 {
-    let mut z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z =
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (z ^ (z >> 31)) as u32

@@ -56,7 +56,11 @@ impl Space {
             match other.get(name) {
                 None => return Some(format!("{name} is new")),
                 Some(old) if old != distribution => {
-                    return Some(format!("{name} was {} and is now {}", old.describe(), distribution.describe()));
+                    return Some(format!(
+                        "{name} was {} and is now {}",
+                        old.describe(),
+                        distribution.describe()
+                    ));
                 }
                 Some(_) => {}
             }

@@ -1,1 +1,512 @@
-//! placeholder
+//! A study: ask for a point, try it, tell what came of it.
+//!
+//! **Reproducible whatever the number of workers.** Trial n looks only at trials up to n - batch, and draws from
+//! streams of its own. Up to `batch` trials can therefore be under way at once, in any order of completion, and the
+//! points asked for are the same; with batch 1 this is Optuna's sequential search.
+//!
+//! **Interrupted trials come first.** A trial that waits in the queue, or whose worker is gone, is asked for again,
+//! with its number and its parameters, before any new one: a study that was killed and resumed ends like one that was
+//! not.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+
+use crate::sampler::{History, Sampler, Streams};
+use crate::storage::{NewTrial, Storage, StudyRecord};
+use crate::{Direction, Error, Result, Space, State, Trial};
+
+/// Seconds without a heartbeat after which a worker counts as gone.
+const GRACE: u64 = 60;
+
+/// A point to try.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The trial's number in its study.
+    pub trial: u64,
+    /// Parameters as users see them.
+    pub parameters: BTreeMap<String, Value>,
+    /// A finished trial with exactly the same parameters, if there is one.
+    pub duplicate_of: Option<u64>,
+    id: i64,
+}
+
+impl Asked {
+    /// A numeric parameter.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        self.parameters.get(name).and_then(Value::as_f64)
+    }
+
+    /// The storage's key of the trial.
+    pub fn id(&self) -> i64 {
+        self.id
+    }
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    state: State,
+    value: Option<f64>,
+    attributes: BTreeMap<String, Value>,
+}
+
+impl Outcome {
+    /// It has a value.
+    pub fn complete(value: f64) -> Self {
+        Self { state: State::Complete, value: Some(value), attributes: BTreeMap::new() }
+    }
+
+    /// It was given up early; its last report counts.
+    pub fn pruned() -> Self {
+        Self { state: State::Pruned, value: None, attributes: BTreeMap::new() }
+    }
+
+    /// It could not be evaluated. The sampler counts it as bad.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        let attributes = BTreeMap::from([("failure".to_owned(), Value::String(reason.into()))]);
+        Self { state: State::Failed, value: None, attributes }
+    }
+
+    /// Attaches something to the trial.
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.attributes.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+/// Whether trials that look hopeless are given up early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pruning {
+    /// Never: the published setting.
+    #[default]
+    Off,
+    /// When a report is worse than the median of the reports of earlier complete trials at the same step; not before
+    /// step `warm_up`, and not before `startup` complete trials (Optuna's median rule).
+    Median {
+        /// Complete trials needed first.
+        startup: usize,
+        /// Steps without pruning.
+        warm_up: i64,
+    },
+}
+
+/// A search with one goal.
+pub struct Study {
+    storage: Box<dyn Storage>,
+    record: StudyRecord,
+    direction: Direction,
+    space: Space,
+    sampler: Sampler,
+    seed: u64,
+    batch: u64,
+    pruning: Pruning,
+    trials: BTreeMap<u64, Trial>,
+    latest_id: i64,
+    history: History,
+    by_parameters: HashMap<Vec<u64>, u64>,
+    under_way: BTreeSet<u64>,
+}
+
+impl Study {
+    /// Opens a study by name, or begins it. The space must be the one it was begun with.
+    pub fn open(
+        storage: impl Storage + 'static,
+        name: &str,
+        direction: Direction,
+        space: Space,
+    ) -> Result<Self> {
+        Self::open_boxed(Box::new(storage), name, direction, space)
+    }
+
+    /// The same, for a storage whose kind is known at run time only.
+    pub fn open_boxed(
+        mut storage: Box<dyn Storage>,
+        name: &str,
+        direction: Direction,
+        space: Space,
+    ) -> Result<Self> {
+        let record = storage.open_study(name, direction)?;
+        let problem = match record.directions.as_slice() {
+            [own] if *own == direction => None,
+            [own] => Some(format!("wants to {own:?}, not to {direction:?}").to_lowercase()),
+            several => Some(format!("has {} goals instead of one", several.len())),
+        };
+        if let Some(problem) = problem {
+            return Err(Error::Direction { study: name.to_owned(), problem });
+        }
+        let history = History::new(&space, direction);
+        let mut study = Self {
+            storage,
+            record,
+            direction,
+            space,
+            sampler: Sampler::default(),
+            seed: 0,
+            batch: 1,
+            pruning: Pruning::Off,
+            trials: BTreeMap::new(),
+            latest_id: 0,
+            history,
+            by_parameters: HashMap::new(),
+            under_way: BTreeSet::new(),
+        };
+        study.synchronise()?;
+        study.check_space()?;
+        Ok(study)
+    }
+
+    /// Chooses who proposes points [default: TPE as Optuna 3.6].
+    pub fn sampler(mut self, sampler: Sampler) -> Self {
+        self.sampler = sampler;
+        self
+    }
+
+    /// The seed of all draws [default: 0].
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How many trials may be under way at once, at least 1 [default: 1].
+    pub fn batch(mut self, batch: u64) -> Self {
+        self.batch = batch.max(1);
+        self
+    }
+
+    /// Whether to give trials up early [default: off].
+    pub fn pruning(mut self, pruning: Pruning) -> Self {
+        self.pruning = pruning;
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.record.name
+    }
+
+    /// What it searches.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Where it is kept.
+    pub fn storage(&self) -> String {
+        self.storage.name()
+    }
+
+    /// What the user attached to it.
+    pub fn attributes(&self) -> &BTreeMap<String, Value> {
+        &self.record.attributes
+    }
+
+    /// Attaches something to it.
+    pub fn set_attribute(&mut self, key: &str, value: impl Into<Value>) -> Result<()> {
+        let value = value.into();
+        self.storage.set_study_attribute(self.record.id, key, &value)?;
+        self.record.attributes.insert(key.to_owned(), value);
+        Ok(())
+    }
+
+    /// All trials known, by number.
+    pub fn trials(&self) -> impl ExactSizeIterator<Item = &Trial> {
+        self.trials.values()
+    }
+
+    /// How many trials will count in the end: those finished and those that will be retried or are under way.
+    pub fn len(&self) -> usize {
+        self.trials.len()
+    }
+
+    /// Whether there are no trials yet.
+    pub fn is_empty(&self) -> bool {
+        self.trials.is_empty()
+    }
+
+    /// The best complete trial; of equals the oldest.
+    pub fn best(&self) -> Result<Option<&Trial>> {
+        let complete = self.trials.values().filter(|trial| trial.state == State::Complete);
+        let goodness =
+            |trial: &Trial| trial.value.map_or(f64::NEG_INFINITY, |value| self.direction.goodness(value));
+        Ok(complete.fold(None, |best: Option<&Trial>, trial| match best {
+            Some(best) if goodness(best) >= goodness(trial) => Some(best),
+            _ => Some(trial),
+        }))
+    }
+
+    /// Whether the next trial may be asked for now without looking at trials still under way.
+    pub fn may_ask(&self) -> bool {
+        let next = self.trials.len() as u64;
+        self.under_way.first().is_none_or(|&oldest| oldest + self.batch > next)
+    }
+
+    /// Reads what other processes have done.
+    pub fn synchronise(&mut self) -> Result<()> {
+        let unfinished: Vec<i64> =
+            self.trials.values().filter(|trial| !trial.state.is_finished()).map(|trial| trial.id).collect();
+        for trial in self.storage.trials(self.record.id, self.latest_id, &unfinished)? {
+            self.latest_id = self.latest_id.max(trial.id);
+            if trial.state == State::Complete {
+                if let Some(key) = self.key(&trial) {
+                    self.by_parameters.entry(key).or_insert(trial.number);
+                }
+            }
+            self.trials.insert(trial.number, trial);
+        }
+        Ok(())
+    }
+
+    /// The next point: an interrupted trial if there is one, or a new one.
+    pub fn ask(&mut self) -> Result<Asked> {
+        match self.ask_again()? {
+            Some(asked) => Ok(asked),
+            None => self.ask_new(),
+        }
+    }
+
+    /// A trial that waits in the queue or whose worker is gone, if there is one.
+    pub fn ask_again(&mut self) -> Result<Option<Asked>> {
+        self.synchronise()?;
+        let stale: BTreeSet<i64> = self.storage.stale(self.record.id, GRACE)?.into_iter().collect();
+        let candidates: Vec<Trial> = self
+            .trials
+            .values()
+            .filter(|trial| !self.under_way.contains(&trial.number))
+            .filter(|trial| match trial.state {
+                State::Waiting => true,
+                State::Running => stale.contains(&trial.id) && self.key(trial).is_some(),
+                _ => false,
+            })
+            .cloned()
+            .collect();
+        for trial in candidates {
+            let values = self.values(&trial)?;
+            if !self.storage.claim(&trial)? {
+                continue;
+            }
+            let missing: BTreeMap<_, _> = self
+                .parameters(&values)
+                .into_iter()
+                .filter(|(name, _)| !trial.parameters.contains_key(name))
+                .collect();
+            self.storage.add_parameters(trial.id, &missing)?;
+            let known = self.trials.get_mut(&trial.number).expect("it was found here");
+            known.state = State::Running;
+            known.parameters.extend(missing);
+            known.intermediate.clear();
+            return Ok(Some(self.asked(trial.id, trial.number, &values)));
+        }
+        Ok(None)
+    }
+
+    /// A new trial.
+    pub fn ask_new(&mut self) -> Result<Asked> {
+        loop {
+            let number = self.trials.len() as u64;
+            let values = self.suggest(number);
+            let trial = NewTrial::running(self.parameters(&values));
+            if let Some((id, number)) = self.storage.add_trial(self.record.id, Some(number), &trial)? {
+                self.latest_id = self.latest_id.max(id);
+                let NewTrial { state, value, parameters, intermediate, user_attributes, system_attributes } =
+                    trial;
+                let times = (None, None);
+                self.trials.insert(
+                    number,
+                    Trial {
+                        id,
+                        number,
+                        state,
+                        value,
+                        parameters,
+                        intermediate,
+                        user_attributes,
+                        system_attributes,
+                        times,
+                    },
+                );
+                return Ok(self.asked(id, number, &values));
+            }
+            self.synchronise()?; // another process added trials: look again
+        }
+    }
+
+    /// Ends a trial. False if somebody else had ended it, after taking it over.
+    pub fn tell(&mut self, asked: &Asked, outcome: Outcome) -> Result<bool> {
+        let Outcome { mut state, mut value, mut attributes } = outcome;
+        if value.is_some_and(f64::is_nan) {
+            // As Optuna: what cannot be compared has failed.
+            (state, value) = (State::Failed, None);
+            attributes.insert("failure".to_owned(), Value::String("the value is not a number".into()));
+        }
+        if state == State::Pruned {
+            value = self
+                .trials
+                .get(&asked.trial)
+                .and_then(|trial| trial.intermediate.last_key_value())
+                .map(|(_, v)| *v);
+        }
+        let told = self.storage.finish(asked.id, state, value, &attributes)?;
+        self.under_way.remove(&asked.trial);
+        if !told {
+            self.synchronise()?;
+            return Ok(false);
+        }
+        if let Some(trial) = self.trials.get_mut(&asked.trial) {
+            trial.state = state;
+            trial.value = value;
+            trial.user_attributes.extend(attributes);
+            let trial = trial.clone();
+            if let (State::Complete, Some(key)) = (state, self.key(&trial)) {
+                self.by_parameters.entry(key).or_insert(asked.trial);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Records a value along the way.
+    pub fn report(&mut self, asked: &Asked, step: i64, value: f64) -> Result<()> {
+        if let Some(trial) = self.trials.get_mut(&asked.trial) {
+            trial.intermediate.insert(step, value);
+        }
+        self.storage.report(asked.id, step, value)
+    }
+
+    /// Whether a trial looks hopeless at its last report.
+    pub fn should_prune(&self, asked: &Asked) -> bool {
+        let Pruning::Median { startup, warm_up } = self.pruning else { return false };
+        let Some((&step, &value)) =
+            self.trials.get(&asked.trial).and_then(|trial| trial.intermediate.last_key_value())
+        else {
+            return false;
+        };
+        let mut others: Vec<f64> = self
+            .visible(asked.trial)
+            .filter(|trial| trial.state == State::Complete)
+            .filter_map(|trial| trial.intermediate.get(&step))
+            .map(|&other| self.direction.goodness(other))
+            .collect();
+        if step < warm_up || others.len() < startup.max(1) {
+            return false;
+        }
+        others.sort_by(f64::total_cmp);
+        let middle = others.len() / 2;
+        let median =
+            if others.len() % 2 == 1 { others[middle] } else { 0.5 * (others[middle - 1] + others[middle]) };
+        self.direction.goodness(value) < median
+    }
+
+    /// Puts a trial back in the queue, to be asked for again with the same parameters.
+    pub fn release(&mut self, asked: &Asked) -> Result<()> {
+        self.under_way.remove(&asked.trial);
+        self.storage.release(asked.id)
+    }
+
+    /// Says that trials under way are being worked on; call it every few seconds.
+    pub fn heartbeat(&mut self) -> Result<()> {
+        let ids: Vec<i64> = self
+            .under_way
+            .iter()
+            .filter_map(|number| self.trials.get(number))
+            .map(|trial| trial.id)
+            .collect();
+        self.storage.heartbeat(&ids)
+    }
+
+    /// Finished trials that trial `number` may look at.
+    fn visible(&self, number: u64) -> impl Iterator<Item = &Trial> {
+        let end = (number + 1).saturating_sub(self.batch);
+        self.trials.range(..end).map(|(_, trial)| trial).filter(|trial| trial.state.is_finished())
+    }
+
+    fn suggest(&mut self, number: u64) -> Vec<f64> {
+        let mut history = std::mem::replace(&mut self.history, History::new(&self.space, self.direction));
+        if history.len() > self.visible(number).count() {
+            history = History::new(&self.space, self.direction); // another batch than before
+        }
+        for trial in self.visible(number) {
+            history.insert(trial);
+        }
+        let running: Vec<Vec<f64>> = self
+            .trials
+            .range((number + 1).saturating_sub(self.batch)..number)
+            .map(|(_, trial)| trial)
+            .filter_map(|trial| {
+                self.space.iter().map(|(name, _)| trial.parameters.get(name).map(|p| p.1)).collect()
+            })
+            .collect();
+        let mut streams = Streams::of_trial(self.seed, number);
+        let values = self.sampler.suggest(&self.space, &mut history, &running, &mut streams);
+        self.history = history;
+        values
+    }
+
+    fn asked(&mut self, id: i64, number: u64, values: &[f64]) -> Asked {
+        self.under_way.insert(number);
+        let parameters = self
+            .space
+            .iter()
+            .zip(values)
+            .map(|((name, distribution), value)| (name.to_owned(), distribution.external(*value)))
+            .collect();
+        let duplicate_of = self.by_parameters.get(&bits(values)).copied();
+        Asked { trial: number, parameters, duplicate_of, id }
+    }
+
+    fn parameters(&self, values: &[f64]) -> BTreeMap<String, (crate::Distribution, f64)> {
+        self.space
+            .iter()
+            .zip(values)
+            .map(|((name, distribution), value)| (name.to_owned(), (distribution.clone(), *value)))
+            .collect()
+    }
+
+    /// The internal values of a queued trial: its own, those fixed by whoever queued it, and suggestions for the rest.
+    fn values(&mut self, trial: &Trial) -> Result<Vec<f64>> {
+        let fixed = trial.system_attributes.get("fixed_params").cloned().unwrap_or(Value::Null);
+        let mut values =
+            if self.key(trial).is_some() { vec![0.0; self.space.len()] } else { self.suggest(trial.number) };
+        for (index, (name, distribution)) in self.space.iter().enumerate() {
+            let own = trial.parameters.get(name).map(|(_, value)| *value);
+            let wanted = fixed.get(name).and_then(|value| distribution.internal(value));
+            if let Some(value) = own.or(wanted) {
+                values[index] = value;
+            }
+        }
+        Ok(values)
+    }
+
+    /// All parameters of a trial as bits; `None` if it lacks one.
+    fn key(&self, trial: &Trial) -> Option<Vec<u64>> {
+        let values: Option<Vec<f64>> =
+            self.space.iter().map(|(name, _)| trial.parameters.get(name).map(|(_, value)| *value)).collect();
+        values.map(|values| bits(&values))
+    }
+
+    /// The space must be that of the trials there are.
+    fn check_space(&self) -> Result<()> {
+        let Some(trial) = self.trials.values().find(|trial| !trial.parameters.is_empty()) else {
+            return Ok(());
+        };
+        let begun =
+            trial.parameters.iter().map(|(name, (distribution, _))| (name.clone(), distribution.clone()));
+        let complete = trial.state == State::Complete;
+        match self.space.difference(&Space::new(begun)?) {
+            // A trial under way elsewhere may not have all its parameters yet.
+            Some(difference) if complete || !difference.ends_with("is new") => {
+                Err(Error::SpaceDiffers { study: self.record.name.clone(), difference })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Study {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Study({} in {}, {} trials)", self.record.name, self.storage.name(), self.trials.len())
+    }
+}
+
+/// Zero has two bit patterns and one meaning.
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| (value + 0.0).to_bits()).collect()
+}

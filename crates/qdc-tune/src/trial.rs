@@ -67,7 +67,9 @@ impl State {
     }
 
     pub(crate) fn from_number(number: u64) -> Option<Self> {
-        [Self::Running, Self::Complete, Self::Pruned, Self::Failed, Self::Waiting].get(number as usize).copied()
+        [Self::Running, Self::Complete, Self::Pruned, Self::Failed, Self::Waiting]
+            .get(number as usize)
+            .copied()
     }
 }
 

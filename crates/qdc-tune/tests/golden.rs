@@ -31,7 +31,11 @@ fn read(name: &str) -> Fixture {
             }
             None => {
                 let (low, high) = (entry["low"].as_f64().unwrap(), entry["high"].as_f64().unwrap());
-                if entry["log"] == true { Distribution::log_uniform(low, high) } else { Distribution::uniform(low, high) }
+                if entry["log"] == true {
+                    Distribution::log_uniform(low, high)
+                } else {
+                    Distribution::uniform(low, high)
+                }
             }
         };
         (entry["name"].as_str().unwrap().to_owned(), distribution.unwrap())
@@ -57,9 +61,11 @@ fn close(found: f64, expected: f64) -> bool {
 fn is_tied(space: &Space, row: &Value, index: usize, found: &[f64]) -> bool {
     match &row["tied"][index] {
         Value::Array(values) => values.iter().any(|value| close(found[index], value.as_f64().unwrap())),
-        _ => row["tied"].as_array().unwrap().iter().any(|point| {
-            point[space.name(index)].as_f64().is_some_and(|value| close(found[index], value))
-        }),
+        _ => {
+            row["tied"].as_array().unwrap().iter().any(|point| {
+                point[space.name(index)].as_f64().is_some_and(|value| close(found[index], value))
+            })
+        }
     }
 }
 
@@ -76,13 +82,27 @@ fn replay(name: &str) {
         for index in 0..space.len() {
             if !close(found[index], expected[index]) {
                 let tied = is_tied(&space, row, index, &found);
-                assert!(tied, "{name}, trial {number}: {} {} instead of {}", space.name(index), found[index], expected[index]);
+                assert!(
+                    tied,
+                    "{name}, trial {number}: {} {} instead of {}",
+                    space.name(index),
+                    found[index],
+                    expected[index]
+                );
                 ties += 1;
             }
         }
         let next = |stream: &qdc_tune::RandomState| stream.clone().next_double();
-        assert_eq!(next(&streams.startup), row["next_startup"].as_f64().unwrap(), "{name}, start-up stream, trial {number}");
-        assert_eq!(next(&streams.main), row["next_main"].as_f64().unwrap(), "{name}, main stream, trial {number}");
+        assert_eq!(
+            next(&streams.startup),
+            row["next_startup"].as_f64().unwrap(),
+            "{name}, start-up stream, trial {number}"
+        );
+        assert_eq!(
+            next(&streams.main),
+            row["next_main"].as_f64().unwrap(),
+            "{name}, main stream, trial {number}"
+        );
         let trial = Trial {
             id: number as i64,
             number: number as u64,

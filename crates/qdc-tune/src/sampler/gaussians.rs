@@ -82,7 +82,9 @@ mod tests {
     fn the_exponential_is_right_to_the_last_digits() {
         for i in -70_000..1_000 {
             let x = f64::from(i) * 0.01;
-            for (name, found) in [("portable", sum::<false>(&[x])), ("dispatched", sum_of_exponentials(&[x; 8]) / 8.0)] {
+            for (name, found) in
+                [("portable", sum::<false>(&[x])), ("dispatched", sum_of_exponentials(&[x; 8]) / 8.0)]
+            {
                 assert!((found / x.exp() - 1.0).abs() < 4e-15, "{name} exp({x}) = {found}");
             }
         }

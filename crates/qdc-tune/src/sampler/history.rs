@@ -69,14 +69,24 @@ impl History {
     ///
     /// Costs O(parameters * trials) of memory moves; a trial with a lower number than the last costs a rebuild.
     pub fn insert(&mut self, trial: &Trial) {
+        if self.numbers.binary_search(&trial.number).is_ok() {
+            return;
+        }
         let Some(standing) = standing(trial, self.direction) else { return };
-        let values: Vec<f64> = self.space.iter().map(|(name, distribution)| internal(trial, name, distribution)).collect();
+        let values: Vec<f64> =
+            self.space.iter().map(|(name, distribution)| internal(trial, name, distribution)).collect();
         match self.numbers.binary_search(&trial.number) {
             Ok(_) => {}
             Err(place) if place == self.numbers.len() => self.push(trial.number, standing, &values),
             Err(place) => {
                 let later: Vec<(u64, Standing, Vec<f64>)> = (place..self.len())
-                    .map(|i| (self.numbers[i], self.standings[i], self.columns.iter().map(|c| c.values[i]).collect()))
+                    .map(|i| {
+                        (
+                            self.numbers[i],
+                            self.standings[i],
+                            self.columns.iter().map(|c| c.values[i]).collect(),
+                        )
+                    })
                     .collect();
                 self.truncate(place);
                 self.push(trial.number, standing, &values);

@@ -33,7 +33,12 @@ pub(super) fn independent(space: &Space, history: &mut History, streams: &mut St
 }
 
 /// All parameters jointly, as Optuna 5 does it; trials still `running` count as bad ("constant liar").
-pub(super) fn joint(space: &Space, history: &mut History, running: &[Vec<f64>], streams: &mut Streams) -> Vec<f64> {
+pub(super) fn joint(
+    space: &Space,
+    history: &mut History,
+    running: &[Vec<f64>],
+    streams: &mut Streams,
+) -> Vec<f64> {
     if history.informative() < STARTUP {
         return random::suggest(space, streams);
     }
@@ -48,7 +53,8 @@ pub(super) fn joint(space: &Space, history: &mut History, running: &[Vec<f64>], 
     let running: Vec<Vec<f64>> =
         running.iter().map(|values| searched.iter().map(|&i| values[i]).collect()).collect();
     // The columns are lent out in the order of `searched` and put back.
-    let mut columns: Vec<Column> = searched.iter().map(|&i| std::mem::take(&mut history.columns[i])).collect();
+    let mut columns: Vec<Column> =
+        searched.iter().map(|&i| std::mem::take(&mut history.columns[i])).collect();
     let point = best(&axes, &mut columns, &good, &running, streams, Rules::Newest);
     for ((&i, column), value) in searched.iter().zip(columns).zip(point) {
         history.columns[i] = column;
@@ -67,7 +73,8 @@ fn best(
     rules: Rules,
 ) -> Vec<f64> {
     let count = columns[0].values.len();
-    let complete: Vec<bool> = (0..count).map(|i| columns.iter().all(|column| !column.values[i].is_nan())).collect();
+    let complete: Vec<bool> =
+        (0..count).map(|i| columns.iter().all(|column| !column.values[i].is_nan())).collect();
     let mut place = vec![u32::MAX; count];
     let mut places = 0;
     for &i in good.iter().filter(|&&i| complete[i as usize]) {
@@ -92,12 +99,14 @@ fn best(
             let mut observed = observations(column, &place, places);
             for values in running {
                 let k = observed.values.len() as u32;
-                let rank = observed.order.partition_point(|&other| observed.values[other as usize] <= values[axis]);
+                let rank =
+                    observed.order.partition_point(|&other| observed.values[other as usize] <= values[axis]);
                 observed.order.insert(rank, k);
                 observed.values.push(values[axis]);
             }
             if running.is_empty() {
-                let members = column.normalisers.iter_mut().zip(&place).filter(|(_, place)| **place != u32::MAX);
+                let members =
+                    column.normalisers.iter_mut().zip(&place).filter(|(_, place)| **place != u32::MAX);
                 observed.cache = Some(members.map(|(entry, _)| entry).collect());
             }
             observed
@@ -118,7 +127,9 @@ fn best(
 /// The observations that have a place, in the order of trials and by value.
 fn observations(column: &Column, place: &[u32], places: u32) -> Observations<'static> {
     let mut values = Vec::with_capacity(places as usize + 8);
-    values.extend(column.values.iter().zip(place).filter(|(_, place)| **place != u32::MAX).map(|(value, _)| *value));
+    values.extend(
+        column.values.iter().zip(place).filter(|(_, place)| **place != u32::MAX).map(|(value, _)| *value),
+    );
     let mut order = Vec::with_capacity(places as usize + 8);
     order.extend(column.order.iter().map(|&i| place[i as usize]).filter(|&place| place != u32::MAX));
     Observations { values, order, cache: None }

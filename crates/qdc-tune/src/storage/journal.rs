@@ -1,0 +1,230 @@
+//! Optuna's journal file: one JSON object a line, each an operation. Export and import only.
+//!
+//! A program killed while appending leaves a torn last line; reading stops there, and writing goes to a new file that
+//! replaces the old one whole.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{NewTrial, Storage, StudyRecord};
+use crate::{Direction, Distribution, Error, Result, State, Trial};
+
+const CREATE_STUDY: u64 = 0;
+const DELETE_STUDY: u64 = 1;
+const SET_STUDY_USER_ATTRIBUTE: u64 = 2;
+const CREATE_TRIAL: u64 = 4;
+const SET_PARAMETER: u64 = 5;
+const SET_STATE: u64 = 6;
+const SET_REPORT: u64 = 7;
+const SET_USER_ATTRIBUTE: u64 = 8;
+const SET_SYSTEM_ATTRIBUTE: u64 = 9;
+
+/// Writes studies as a journal that `optuna.storages.JournalStorage` opens. Gives the number of trials written.
+pub fn export(storage: &mut dyn Storage, studies: &[StudyRecord], path: &Path) -> Result<usize> {
+    let failed = |source| Error::File { path: path.to_path_buf(), source };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let mut count = 0;
+    let mut lines = Vec::new();
+    for (index, study) in studies.iter().enumerate() {
+        let directions: Vec<u64> = study.directions.iter().map(|direction| number(*direction)).collect();
+        lines.push(operation(CREATE_STUDY, json!({ "study_name": study.name, "directions": directions })));
+        for (key, value) in &study.attributes {
+            let attribute = Map::from_iter([(key.clone(), value.clone())]);
+            lines.push(operation(
+                SET_STUDY_USER_ATTRIBUTE,
+                json!({ "study_id": index, "user_attr": attribute }),
+            ));
+        }
+        for trial in storage.trials(study.id, 0, &[])? {
+            lines.push(operation(CREATE_TRIAL, written(&trial, index)));
+            count += 1;
+        }
+    }
+    for line in lines {
+        writeln!(file, "{line}").map_err(failed)?;
+    }
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(count)
+}
+
+/// Reads a journal into a storage; studies whose name is taken are refused. Gives the names and numbers of trials.
+pub fn import(storage: &mut dyn Storage, path: &Path) -> Result<Vec<(String, usize)>> {
+    let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.to_path_buf(), source })?;
+    let studies = replay(&bytes)
+        .map_err(|problem| Error::Malformed { storage: path.display().to_string(), problem })?;
+    let taken = storage.studies()?;
+    if let Some(study) = studies.iter().find(|study| taken.iter().any(|other| other.name == study.name)) {
+        return Err(Error::Direction {
+            study: study.name.clone(),
+            problem: format!("exists already in {}", storage.name()),
+        });
+    }
+    let mut report = Vec::new();
+    for study in studies {
+        let record = storage.open_study(&study.name, study.direction)?;
+        for (key, value) in &study.attributes {
+            storage.set_study_attribute(record.id, key, value)?;
+        }
+        for trial in &study.trials {
+            storage.add_trial(record.id, None, trial)?;
+        }
+        report.push((study.name, study.trials.len()));
+    }
+    Ok(report)
+}
+
+struct Replayed {
+    name: String,
+    direction: Direction,
+    attributes: BTreeMap<String, Value>,
+    trials: Vec<NewTrial>,
+}
+
+/// Follows the operations; the last line may be torn.
+fn replay(bytes: &[u8]) -> std::result::Result<Vec<Replayed>, String> {
+    let mut studies: Vec<Option<Replayed>> = Vec::new();
+    let mut places: Vec<(usize, usize)> = Vec::new(); // of each trial: study, place in it
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1);
+    let lines: Vec<&[u8]> =
+        bytes[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
+    for (index, line) in lines.iter().enumerate() {
+        let entry: Value = match serde_json::from_slice(line) {
+            Ok(entry) => entry,
+            Err(_) if index + 1 == lines.len() => break,
+            Err(error) => return Err(format!("line {}: {error}", index + 1)),
+        };
+        let code = entry["op_code"].as_u64().ok_or(format!("line {}: no op_code", index + 1))?;
+        if code == CREATE_STUDY {
+            let name = entry["study_name"].as_str().unwrap_or_default().to_owned();
+            let direction = match entry["directions"].as_array().map(Vec::as_slice) {
+                Some([one]) if one.as_u64() == Some(1) => Direction::Minimize,
+                Some([one]) if one.as_u64() == Some(2) => Direction::Maximize,
+                _ => return Err(format!("study {name} does not have exactly one direction")),
+            };
+            if !studies.iter().flatten().any(|study| study.name == name) {
+                studies.push(Some(Replayed {
+                    name,
+                    direction,
+                    attributes: BTreeMap::new(),
+                    trials: Vec::new(),
+                }));
+            }
+        } else if let Some(study) = entry.get("study_id").and_then(Value::as_u64) {
+            let study = study as usize;
+            let Some(Some(known)) = studies.get_mut(study) else { continue };
+            match code {
+                DELETE_STUDY => studies[study] = None,
+                SET_STUDY_USER_ATTRIBUTE => known.attributes.extend(pairs(&entry["user_attr"])),
+                CREATE_TRIAL => {
+                    places.push((study, known.trials.len()));
+                    known.trials.push(read(&entry)?);
+                }
+                _ => {}
+            }
+        } else if let Some(trial) = entry.get("trial_id").and_then(Value::as_u64) {
+            let Some(&(study, place)) = places.get(trial as usize) else { continue };
+            let Some(trial) = studies[study].as_mut().map(|study| &mut study.trials[place]) else { continue };
+            if !trial.state.is_finished() {
+                apply(trial, code, &entry)?;
+            }
+        }
+    }
+    Ok(studies.into_iter().flatten().collect())
+}
+
+fn apply(trial: &mut NewTrial, code: u64, entry: &Value) -> std::result::Result<(), String> {
+    match code {
+        SET_PARAMETER => {
+            let name = entry["param_name"].as_str().unwrap_or_default().to_owned();
+            let distribution = distribution(&entry["distribution"])?;
+            let value = entry["param_value_internal"].as_f64().ok_or("a parameter without a value")?;
+            trial.parameters.insert(name, (distribution, value));
+        }
+        SET_STATE => {
+            trial.state = entry["state"].as_u64().and_then(State::from_number).ok_or("an unknown state")?;
+            if let Some(value) = entry["values"].get(0).and_then(real) {
+                trial.value = Some(value);
+            }
+        }
+        SET_REPORT => {
+            if let (Some(step), Some(value)) = (entry["step"].as_i64(), real(&entry["intermediate_value"])) {
+                trial.intermediate.insert(step, value);
+            }
+        }
+        SET_USER_ATTRIBUTE => trial.user_attributes.extend(pairs(&entry["user_attr"])),
+        SET_SYSTEM_ATTRIBUTE => trial.system_attributes.extend(pairs(&entry["system_attr"])),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn read(entry: &Value) -> std::result::Result<NewTrial, String> {
+    let mut trial = NewTrial::running(BTreeMap::new());
+    trial.state =
+        entry["state"].as_u64().map_or(Some(State::Running), State::from_number).ok_or("an unknown state")?;
+    trial.value = real(&entry["value"]).or_else(|| entry["values"].get(0).and_then(real));
+    for (name, text) in pairs(&entry["distributions"]) {
+        let value = entry["params"][&name].as_f64().ok_or(format!("parameter {name} without a value"))?;
+        trial.parameters.insert(name, (distribution(&text)?, value));
+    }
+    for (step, value) in pairs(&entry["intermediate_values"]) {
+        if let (Ok(step), Some(value)) = (step.parse(), real(&value)) {
+            trial.intermediate.insert(step, value);
+        }
+    }
+    trial.user_attributes.extend(pairs(&entry["user_attrs"]));
+    trial.system_attributes.extend(pairs(&entry["system_attrs"]));
+    Ok(trial)
+}
+
+fn written(trial: &Trial, study: usize) -> Value {
+    let distributions: BTreeMap<&String, String> =
+        trial.parameters.iter().map(|(name, (distribution, _))| (name, distribution.to_json())).collect();
+    let values: BTreeMap<&String, f64> =
+        trial.parameters.iter().map(|(name, (_, value))| (name, *value)).collect();
+    let reports: BTreeMap<String, f64> =
+        trial.intermediate.iter().map(|(step, value)| (step.to_string(), *value)).collect();
+    let time = |text: &Option<String>| text.as_ref().map(|text| format!("{}+00:00", text.replace(' ', "T")));
+    let mut entry = json!({
+        "study_id": study, "state": trial.state as u64, "value": trial.value, "values": null,
+        "datetime_start": time(&trial.times.0), "distributions": distributions, "params": values,
+        "user_attrs": trial.user_attributes, "system_attrs": trial.system_attributes,
+        "intermediate_values": reports,
+    });
+    if let Some(complete) = time(&trial.times.1) {
+        entry["datetime_complete"] = json!(complete);
+    }
+    entry
+}
+
+fn operation(code: u64, mut entry: Value) -> Value {
+    entry["op_code"] = json!(code);
+    entry["worker_id"] = json!("qdc");
+    entry
+}
+
+fn number(direction: Direction) -> u64 {
+    match direction {
+        Direction::Minimize => 1,
+        Direction::Maximize => 2,
+    }
+}
+
+fn distribution(value: &Value) -> std::result::Result<Distribution, String> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Distribution::from_json(&text).map_err(|error| error.to_string())
+}
+
+fn pairs(value: &Value) -> Vec<(String, Value)> {
+    value.as_object().map(|map| map.clone().into_iter().collect()).unwrap_or_default()
+}
+
+/// A number; Python writes `NaN` and `Infinity`, which are no JSON and end up as strings or nothing.
+fn real(value: &Value) -> Option<f64> {
+    value.as_f64()
+}
