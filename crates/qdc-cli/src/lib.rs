@@ -10,6 +10,7 @@ mod arguments;
 mod commands;
 mod failure;
 mod graph_arguments;
+mod kernel_arguments;
 mod output;
 mod progress;
 mod session;

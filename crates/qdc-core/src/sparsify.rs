@@ -51,6 +51,19 @@ impl Sparsify {
     }
 }
 
+impl Sparsify {
+    /// What this rule keeps of a dense symmetric matrix, given row after row; exactly symmetric.
+    ///
+    /// # Panics
+    /// If `dense` is not square.
+    pub fn apply(self, sign: Sign, nodes: usize, dense: &[f64]) -> Csr<f64> {
+        assert_eq!(dense.len(), nodes * nodes, "{nodes} rows of {nodes} entries");
+        let rule = Rule { sparsify: self, sign, upper: true };
+        let rows = dense.chunks(nodes.max(1)).enumerate();
+        rule.assemble(rows.map(|(row, values)| rule.keep_row(row as u32, 0, values)).collect())
+    }
+}
+
 /// How entries are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -2,6 +2,8 @@
 
 mod completions;
 mod homophily;
+mod kernel;
+mod merge;
 
 use clap::Subcommand;
 
@@ -11,6 +13,8 @@ use crate::session::Session;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Kernel(kernel::Kernel),
+    Merge(merge::Merge),
     Homophily(homophily::Homophily),
     Completions(completions::Completions),
 }
@@ -18,6 +22,8 @@ pub(crate) enum Command {
 /// Runs one command.
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
     match command {
+        Command::Kernel(command) => command.run(session),
+        Command::Merge(command) => command.run(session),
         Command::Homophily(command) => command.run(session),
         Command::Completions(command) => command.run(session),
     }

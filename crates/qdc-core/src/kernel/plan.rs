@@ -115,10 +115,11 @@ impl Kernel {
 
     /// The Chebyshev series for the tolerance and precision asked for.
     pub(super) fn series(&self) -> Result<Series, Error> {
-        // A tenth of the tolerance is left to rounding; single precision cannot profit from a tail below 1e-8.
+        // The tail takes a hundredth: dividing by small degrees enlarges errors, and a few more terms cost little. Single
+        // precision cannot profit from a tail below 1e-8.
         let tail = match self.precision {
-            Precision::F64 => 0.9 * self.tolerance,
-            Precision::F32 => (0.9 * self.tolerance).max(1e-8),
+            Precision::F64 => 0.01 * self.tolerance,
+            Precision::F32 => (0.01 * self.tolerance).max(1e-8),
         };
         Series::of(&self.filter, tail).map_err(|error| match error {
             Error::Parameter { requirement, .. } => {

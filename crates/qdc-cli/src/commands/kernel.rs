@@ -1,0 +1,148 @@
+//! `qdc kernel`: builds a kernel and writes it to a file.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use qdc_core::kernel::Plan;
+use qdc_core::{BuiltKernel, Csr, KernelReport};
+use qdc_data::matrix;
+use serde::Serialize;
+
+use super::merge;
+use crate::failure::Failure;
+use crate::graph_arguments::GraphArguments;
+use crate::kernel_arguments::KernelArguments;
+use crate::output::Show;
+use crate::session::Session;
+use crate::units::{self, Bytes};
+
+/// Build a kernel: a filter of the graph's spectrum, sparsified and normalised
+#[derive(Debug, Args)]
+pub(crate) struct Kernel {
+    #[command(flatten)]
+    graph: GraphArguments,
+    #[command(flatten)]
+    kernel: KernelArguments,
+    /// Only the rows A up to but not including B, unnormalised, for qdc merge; FILE must end in .npz
+    #[arg(long, value_name = "A:B", value_parser = row_range)]
+    rows: Option<Range<usize>>,
+    /// Where the kernel goes: .npz (SciPy), .mtx (Matrix Market), .csv or .tsv
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// What was built, and what it took.
+#[derive(Serialize)]
+pub(super) struct Built<'a> {
+    #[serde(flatten)]
+    report: &'a KernelReport,
+    rows: Option<[usize; 2]>,
+    seconds: f64,
+    peak_memory_bytes: Option<u64>,
+    output: &'a Path,
+}
+
+impl<'a> Built<'a> {
+    pub(super) fn new(report: &'a KernelReport, started: Instant, output: &'a Path) -> Self {
+        let seconds = started.elapsed().as_secs_f64();
+        Self { report, rows: None, seconds, peak_memory_bytes: units::peak_memory(), output }
+    }
+}
+
+impl Show for Built<'_> {
+    fn text(&self) -> String {
+        let KernelReport { nodes, entries, density, solver, reason, error_bound, .. } = self.report;
+        let parameters: Vec<String> =
+            self.report.parameters.iter().map(|(name, value)| format!(" {name} {value}")).collect();
+        let mut text = format!(
+            "{}{} on {nodes} vertices: {entries} entries ({:.3} %), error below {error_bound:.1e}\n\
+             by {solver}: {reason}\n",
+            self.report.filter,
+            parameters.concat(),
+            100.0 * density
+        );
+        if let Some(mass) = self.report.captured_mass.filter(|_| self.report.residual_max.is_some()) {
+            let about = if self.report.captured_mass_estimated { "about " } else { "" };
+            text +=
+                &format!("{} pairs carry {about}{:.1} % of the filter\n", self.report.pairs, 100.0 * mass);
+        }
+        if self.report.empty_rows > 0 {
+            text += &format!("{} rows keep nothing\n", self.report.empty_rows);
+        }
+        let memory = self.peak_memory_bytes.map_or(String::new(), |bytes| format!(", peak {}", Bytes(bytes)));
+        text + &format!("{} in {:.2} s{memory}\n", self.output.display(), self.seconds)
+    }
+}
+
+impl Kernel {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let kernel = self.kernel.kernel(session.memory.0)?;
+        check_output(&self.output)?;
+        let graph = self.graph.load(session)?.into_graph();
+        refuse_if_too_large(&kernel.plan(&graph)?, session)?;
+        let started = Instant::now();
+        if let Some(rows) = self.rows {
+            let shard = kernel.build_rows(&graph, rows.clone(), &session.watch)?;
+            let mut built = Built::new(&shard.manifest.report, started, &self.output);
+            built.rows = Some([rows.start, rows.end]);
+            merge::write_shard(&self.output, &shard)?;
+            warn(&shard.manifest.report);
+            return session.show(&built);
+        }
+        let BuiltKernel { matrix, report } = kernel.build(&graph, &session.watch)?;
+        let built = Built::new(&report, started, &self.output);
+        write(&self.output, &matrix, session)?;
+        warn(&report);
+        session.show(&built)
+    }
+}
+
+/// Finds out that the result cannot be written before the work is done, not after.
+pub(super) fn check_output(path: &Path) -> Result<(), Failure> {
+    if matrix::Format::of(path).is_none() {
+        return Err(qdc_data::Error::UnknownFormat { path: path.into() }.into());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            Err(Failure::new(format!("there is no folder {}", folder.display()))
+                .hint("make it first".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the matrix whole or not at all; a stop asked for in between leaves nothing.
+pub(super) fn write(path: &Path, matrix: &Csr<f64>, session: &Session) -> Result<(), Failure> {
+    session.watch.check()?;
+    Ok(matrix::write(path, matrix)?)
+}
+
+/// What is allowed but probably not meant goes to stderr, even where talk was turned off.
+pub(super) fn warn(report: &KernelReport) {
+    for warning in &report.warnings {
+        eprintln!("warning: {warning}");
+    }
+}
+
+fn refuse_if_too_large(plan: &Plan, session: &Session) -> Result<(), Failure> {
+    if plan.memory <= session.memory.0 {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "this kernel needs about {}, the limit is {}",
+        Bytes(plan.memory),
+        session.memory
+    ))
+    .hint(
+        "raise --memory, keep less (--top-k 64, --epsilon), or build row ranges (--rows A:B) and qdc merge"
+            .to_owned(),
+    ))
+}
+
+fn row_range(text: &str) -> Result<Range<usize>, String> {
+    let range = text.split_once(':').and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
+    range.ok_or_else(|| format!("'{text}' is not a range of rows; write A:B, such as 0:1000"))
+}

@@ -1,0 +1,70 @@
+//! `qdc merge`: joins row ranges of a kernel into the whole.
+//!
+//! A shard is a SciPy file of its rows, and beside it `FILE.json`, its manifest: graph, parameters, range.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use qdc_core::kernel::ShardManifest;
+use qdc_core::{BuiltKernel, Shard};
+use qdc_data::{matrix, output::write_file};
+
+use super::kernel::{Built, check_output, warn, write};
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Join row ranges made by qdc kernel --rows, then normalise
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// The shards, in any order; every row must be in exactly one
+    #[arg(value_name = "SHARD", required = true)]
+    shards: Vec<PathBuf>,
+    /// Where the kernel goes: .npz (SciPy), .mtx (Matrix Market), .csv or .tsv
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+impl Merge {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        check_output(&self.output)?;
+        let started = Instant::now();
+        let shards: Vec<Shard> = self.shards.iter().map(|path| read_shard(path)).collect::<Result<_, _>>()?;
+        let BuiltKernel { matrix, report } = Shard::merge(shards)?;
+        let built = Built::new(&report, started, &self.output);
+        write(&self.output, &matrix, session)?;
+        warn(&report);
+        session.show(&built)
+    }
+}
+
+/// Writes a shard and its manifest; the manifest last, so that a shard that has one is whole.
+pub(super) fn write_shard(path: &Path, shard: &Shard) -> Result<(), Failure> {
+    if path.extension().is_none_or(|extension| extension != "npz") {
+        return Err(Failure::usage(format!(
+            "a row range is written to a .npz file, not to {}",
+            path.display()
+        )));
+    }
+    let text =
+        serde_json::to_string_pretty(&shard.manifest).map_err(|error| Failure::new(error.to_string()))?;
+    matrix::write(path, &shard.matrix)?;
+    Ok(write_file(&manifest_path(path), |file| file.write_all(text.as_bytes()))?)
+}
+
+fn read_shard(path: &Path) -> Result<Shard, Failure> {
+    let beside = manifest_path(path);
+    let text = std::fs::read_to_string(&beside).map_err(|error| {
+        Failure::new(format!("cannot read the manifest {}: {error}", beside.display()))
+            .hint("qdc kernel --rows A:B writes it beside the shard; keep the two together".to_owned())
+    })?;
+    let manifest: ShardManifest = serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("{} is not a manifest: {error}", beside.display())))?;
+    Ok(Shard { matrix: matrix::read(path)?, manifest })
+}
+
+fn manifest_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".json");
+    name.into()
+}
