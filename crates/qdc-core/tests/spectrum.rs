@@ -3,9 +3,10 @@
 use faer::{Mat, Side};
 use proptest::prelude::*;
 use qdc_core::spectrum::{Eigensolver, Pairs, Solver, Spectrum, groups, structure::Structure};
-use qdc_core::{EdgeRule, Graph, Symmetrize, Transition, Watch};
+use qdc_core::watch::{Observer, PhaseId};
+use qdc_core::{EdgeRule, Error, Graph, Symmetrize, Transition, Watch};
 
-const ROUTES: [Solver; 1] = [Solver::Dense];
+const ROUTES: [Solver; 4] = [Solver::Auto, Solver::Dense, Solver::Window, Solver::Lobpcg];
 
 fn unweighted(nodes: usize, edges: impl IntoIterator<Item = (u64, u64)>) -> Transition {
     Transition::new(&Graph::from_edges(nodes, edges, EdgeRule::Undirected).unwrap())
@@ -85,6 +86,90 @@ fn massive_degeneracy_does_not_confuse_a_route() {
                 check(&transition, solver, mu, count);
             }
         }
+    }
+}
+
+/// Copies of one branch on a hub: eigenvalues repeated `copies - 1` times although no two vertices are twins.
+fn branches(copies: u64) -> Transition {
+    const LENGTH: u64 = 6;
+    let branch = |copy: u64| {
+        let first = 1 + copy * LENGTH;
+        let path = (0..LENGTH - 1).map(move |i| (first + i, first + i + 1));
+        path.chain([(0, first), (first + 1, first + 3)])
+    };
+    unweighted((1 + copies * LENGTH) as usize, (0..copies).flat_map(branch))
+}
+
+/// Vertices joined at random, by a fixed rule.
+fn scattered(nodes: u64) -> Transition {
+    unweighted(nodes as usize, (0..nodes * 2).map(|i| ((i * i * 7 + 3 * i) % nodes, (i * 31 + 5) % nodes)))
+}
+
+#[test]
+fn the_window_finds_every_copy_where_no_two_vertices_are_twins() {
+    let transition = branches(75);
+    assert_eq!(Structure::new(&transition).twin_pairs(), 0);
+    for (mu, count) in [(0.2, 20), (1.0, 4), (-0.45, 90)] {
+        check(&transition, Solver::Window, mu, count);
+    }
+}
+
+#[test]
+fn the_window_is_right_at_the_edges_and_inside() {
+    let transition = scattered(500);
+    for (mu, count) in [(-1.2, 12), (-0.4, 25), (0.0, 40), (0.5, 10), (1.0, 7)] {
+        check(&transition, Solver::Window, mu, count);
+    }
+}
+
+#[test]
+fn lobpcg_is_right_on_graphs_large_enough_to_iterate() {
+    check(&scattered(150), Solver::Lobpcg, 0.3, 10);
+    check(&branches(20), Solver::Lobpcg, 1.0, 3);
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let transition = scattered(450);
+    let solve = |threads: usize, solver: Solver| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let solver = Eigensolver::new().pairs(Pairs::Nearest(20)).around(0.1).solver(solver);
+            solver.solve(&transition, &Watch::silent()).unwrap()
+        })
+    };
+    for solver in [Solver::Dense, Solver::Window] {
+        let (one, three) = (solve(1, solver), solve(3, solver));
+        assert_eq!(one.eigenvalues(), three.eigenvalues());
+        assert_eq!(one.vectors(), three.vectors());
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_an_error_that_says_so() {
+    let transition = scattered(50);
+    let refused = |solver: Eigensolver| solver.solve(&transition, &Watch::silent()).unwrap_err();
+    assert!(matches!(refused(Eigensolver::new().memory(1000)), Error::Memory { limit: 1000, .. }));
+    assert!(matches!(refused(Eigensolver::new().solver(Solver::Chebyshev)), Error::NoEigenpairs));
+    assert!(matches!(refused(Eigensolver::new().around(f64::NAN)), Error::Parameter { name: "mu", .. }));
+}
+
+#[test]
+fn a_stop_reaches_every_route() {
+    struct Stop;
+    impl Observer for Stop {
+        fn begin(&self, _: PhaseId, _: &str, _: u64) {}
+        fn advance(&self, _: PhaseId, _: u64) {}
+        fn end(&self, _: PhaseId) {}
+        fn stop_requested(&self) -> bool {
+            true
+        }
+    }
+    let transition = scattered(450);
+    for solver in ROUTES {
+        let outcome =
+            Eigensolver::new().pairs(Pairs::Nearest(20)).solver(solver).solve(&transition, &Watch::new(Stop));
+        assert!(matches!(outcome, Err(Error::Interrupted)), "{solver}");
     }
 }
 

@@ -12,6 +12,7 @@ mod step;
 pub(crate) use clenshaw::{Workspace, clenshaw_signals, clenshaw_units};
 pub use operator::Operator;
 pub use series::Series;
+pub(crate) use step::{Rows, step};
 
 use rayon::prelude::*;
 

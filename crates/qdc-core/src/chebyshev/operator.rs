@@ -1,6 +1,6 @@
 //! L as the recurrence wants it: breadth-first order, compact pointers, either precision.
 
-use crate::{Scalar, Transition, order};
+use crate::{Csr, Scalar, Transition, order};
 
 /// The transition matrix in breadth-first order and precision `T`, ready for [`super::apply`].
 ///
@@ -24,6 +24,14 @@ impl<T: Scalar> Operator<T> {
         let (pointers, indices, values) = transition.matrix().relabel(&names).into_parts();
         let values = values.into_iter().map(T::from_f64).collect();
         Self { pointers, indices, values, names, positions }
+    }
+
+    /// Any square matrix, its order kept.
+    pub(crate) fn from_matrix(matrix: Csr<T>) -> Self {
+        assert_eq!(matrix.rows(), matrix.columns(), "an operator is square");
+        let names: Vec<u32> = (0..matrix.rows() as u32).collect();
+        let (pointers, indices, values) = matrix.into_parts();
+        Self { pointers, indices, values, positions: names.clone(), names }
     }
 
     /// The same matrix in another precision.

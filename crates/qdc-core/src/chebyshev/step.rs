@@ -11,7 +11,7 @@ use crate::Scalar;
 
 /// The rows a step works on; the others of both panels are 0 and stay so.
 #[derive(Clone, Copy)]
-pub(super) enum Rows<'a> {
+pub(crate) enum Rows<'a> {
     All,
     Listed(&'a [u32]),
 }
@@ -20,7 +20,7 @@ pub(super) enum Rows<'a> {
 ///
 /// # Panics
 /// If a panel does not have one row for each vertex, or a listed row does not exist.
-pub(super) fn step<T: Scalar, const W: usize>(
+pub(crate) fn step<T: Scalar, const W: usize>(
     operator: &Operator<T>,
     rows: Rows<'_>,
     scale: T,

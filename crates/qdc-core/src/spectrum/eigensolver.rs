@@ -1,8 +1,11 @@
 //! The builder: what to compute, by which route, within which limits.
 
+use std::sync::Arc;
+
 use super::assemble::{Found, assemble};
+use super::folded::{Outcome, Wanted};
 use super::structure::Structure;
-use super::{Pairs, Solver, Spectrum, SpectrumReport, dense};
+use super::{Pairs, Solver, Spectrum, SpectrumReport, dense, lobpcg, window};
 use crate::{Error, Transition, Watch};
 
 /// Computes eigenpairs of L.
@@ -79,8 +82,11 @@ impl Eigensolver {
         }
         let structure = Structure::new(transition);
         let (solver, reason) = self.route(&structure)?;
-        watch.note(&format!("eigenpairs by {solver}: {reason}"));
-        self.dense(transition, &structure, reason, watch)
+        let task = Task { transition, structure: &structure, solver, reason };
+        match (solver, self.wanted(&structure)) {
+            (Solver::Dense, _) | (_, Pairs::All) => self.dense(&task, watch),
+            (_, Pairs::Nearest(count)) => self.iterative(&task, count, watch),
+        }
     }
 
     /// The pairs asked for, clamped to what there is.
@@ -91,57 +97,103 @@ impl Eigensolver {
         }
     }
 
-    /// The route really taken, and why.
-    fn route(&self, structure: &Structure) -> Result<(Solver, String), Error> {
-        match self.solver {
-            Solver::Chebyshev => Err(Error::NoEigenpairs),
-            Solver::Auto => Ok((Solver::Dense, format!("{} vertices", structure.nodes()))),
-            _ => Ok((Solver::Dense, "as asked".into())),
+    /// The route to try, and why; `auto` goes on to decide block by block.
+    fn route(&self, structure: &Structure) -> Result<(Solver, &'static str), Error> {
+        match (self.solver, self.wanted(structure)) {
+            (Solver::Chebyshev, _) => Err(Error::NoEigenpairs),
+            (Solver::Auto, Pairs::All) => Ok((Solver::Dense, "all pairs are wanted")),
+            (Solver::Window | Solver::Lobpcg, Pairs::All) => {
+                Ok((Solver::Dense, "all pairs are wanted, which leaves nothing to iterate for"))
+            }
+            (solver, _) => Ok((solver, "as asked")),
         }
     }
 
-    fn dense(
-        &self,
-        transition: &Transition,
-        structure: &Structure,
-        reason: String,
-        watch: &Watch,
-    ) -> Result<Spectrum, Error> {
-        self.check_dense_memory(structure)?;
-        let phase = watch.phase("eigendecomposition", structure.blocks().len() as u64);
-        let mut found = Vec::with_capacity(structure.blocks().len());
-        for block in structure.blocks() {
+    fn dense(&self, task: &Task<'_>, watch: &Watch) -> Result<Spectrum, Error> {
+        self.check_dense_memory(task.structure)?;
+        let phase = watch.phase("eigendecomposition", task.structure.blocks().len() as u64);
+        let mut found = Vec::with_capacity(task.structure.blocks().len());
+        for block in task.structure.blocks() {
             let (values, vectors) = dense::decompose(&block.matrix, watch)?;
             found.push(Found { values, vectors });
             phase.advance(1)?;
         }
-        let window = match self.wanted(structure) {
+        let effort = Effort { shift: self.around, ..Effort::default() };
+        self.finish(task, &found, &effort, watch)
+    }
+
+    /// Small blocks in full, then the large ones, each no farther than the pairs already known make necessary.
+    fn iterative(&self, task: &Task<'_>, count: usize, watch: &Watch) -> Result<Spectrum, Error> {
+        let structure = task.structure;
+        let mut known: Vec<f64> = structure
+            .twins()
+            .iter()
+            .flat_map(|twins| {
+                std::iter::repeat_n((twins.eigenvalue - self.around).abs(), twins.members.len() - 1)
+            })
+            .collect();
+        let mut effort = Effort { shift: self.around, ..Effort::default() };
+        let mut found = Vec::with_capacity(structure.blocks().len());
+        for block in structure.blocks().iter().rev() {
+            known.sort_by(f64::total_cmp);
+            let wanted =
+                Wanted { mu: self.around, count, known: known.clone(), seed: self.seed, memory: self.memory };
+            let outcome = match task.solver {
+                Solver::Lobpcg => lobpcg::solve(&block.matrix, &wanted, watch)?,
+                solver => window::solve(&block.matrix, &wanted, solver == Solver::Auto, watch)?,
+            };
+            effort.add(&outcome);
+            known.extend(outcome.found.values.iter().map(|value| (value - self.around).abs()));
+            found.push(outcome.found);
+        }
+        found.reverse();
+        self.finish(task, &found, &effort, watch)
+    }
+
+    /// Puts the pieces together and says what was done; missing pairs become an error that carries the rest.
+    fn finish(
+        &self,
+        task: &Task<'_>,
+        found: &[Found],
+        effort: &Effort,
+        watch: &Watch,
+    ) -> Result<Spectrum, Error> {
+        let window = match self.wanted(task.structure) {
             Pairs::All => None,
             Pairs::Nearest(count) => Some((self.around, count)),
         };
-        let outcome = assemble(transition, structure, &found, window, watch)?;
+        let (solver, reason) = match (task.solver, effort.applications) {
+            (Solver::Auto, 0) => (Solver::Dense, "at this size a full decomposition is the fastest way"),
+            (Solver::Auto, _) => (Solver::Window, "faster than a full decomposition at this size"),
+            (solver, _) => (solver, task.reason),
+        };
+        watch.note(&format!("eigenpairs by {solver}: {reason}"));
+        let outcome = assemble(task.transition, task.structure, found, window, watch)?;
+        let pairs = outcome.eigenvalues.len();
+        let interval = outcome.interval(window.is_none());
         let report = SpectrumReport {
-            pairs: outcome.eigenvalues.len(),
+            pairs,
             requested: self.pairs,
             around: window.map(|(mu, _)| mu),
-            solver: Solver::Dense,
-            reason,
+            solver,
+            reason: reason.into(),
             residual_max: outcome.residual_max,
             orthogonality: outcome.orthogonality,
-            operator_applications: 0,
-            shift: window.map(|(mu, _)| mu),
-            counted: Some(outcome.eigenvalues.len()),
-            count_exact: true,
-            interval: outcome.interval(window.is_none()),
-            twin_pairs: structure.twin_pairs(),
-            reduced_nodes: structure.reduced_nodes(),
+            operator_applications: effort.applications,
+            shift: window.map(|_| effort.shift),
+            counted: Some(pairs + effort.missing),
+            count_exact: !effort.estimated,
+            interval,
+            twin_pairs: task.structure.twin_pairs(),
+            reduced_nodes: task.structure.reduced_nodes(),
         };
-        Ok(Spectrum::from_parts(
-            structure.nodes(),
-            outcome.eigenvalues,
-            std::sync::Arc::new(outcome.vectors),
-            report,
-        ))
+        let nodes = task.structure.nodes();
+        let spectrum = Spectrum::from_parts(nodes, outcome.eigenvalues, Arc::new(outcome.vectors), report);
+        if effort.failed {
+            let expected = pairs + effort.missing;
+            return Err(Error::Unconverged { partial: Box::new(spectrum), found: pairs, expected });
+        }
+        Ok(spectrum)
     }
 
     fn check_dense_memory(&self, structure: &Structure) -> Result<(), Error> {
@@ -159,5 +211,37 @@ impl Eigensolver {
             return Err(Error::Memory { what: "the full eigendecomposition", needed, limit });
         }
         Ok(())
+    }
+}
+
+/// What is to be done, once the route is known.
+struct Task<'a> {
+    transition: &'a Transition,
+    structure: &'a Structure,
+    solver: Solver,
+    reason: &'static str,
+}
+
+/// What the blocks took together.
+#[derive(Default)]
+struct Effort {
+    applications: u64,
+    shift: f64,
+    missing: usize,
+    estimated: bool,
+    failed: bool,
+}
+
+impl Effort {
+    fn add(&mut self, outcome: &Outcome) {
+        self.applications += outcome.applications;
+        if outcome.applications > 0 {
+            self.shift = outcome.shift;
+        }
+        self.estimated |= !outcome.exact;
+        self.failed |= !outcome.converged;
+        if let Some(counted) = outcome.counted.filter(|_| outcome.exact || !outcome.converged) {
+            self.missing += counted.saturating_sub(outcome.found.values.len());
+        }
     }
 }

@@ -3,15 +3,21 @@
 //!
 //! [`Eigensolver`] computes a [`Spectrum`]. Every route goes through [`structure`]: vertices with the same
 //! neighbourhood give eigenpairs that can be written down, components give independent blocks, and only what
-//! remains is handed to an algorithm ([`dense`], [`window`] or [`lobpcg`]).
+//! remains is handed to an algorithm: `dense`, `window` or `lobpcg`.
 
 mod assemble;
 mod dense;
+mod density;
 mod eigensolver;
+mod folded;
 mod groups;
+mod inertia;
+mod lobpcg;
 mod options;
+mod panels;
 mod report;
 pub mod structure;
+mod window;
 
 use std::ops::Range;
 use std::sync::Arc;

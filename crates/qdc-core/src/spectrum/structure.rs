@@ -233,3 +233,17 @@ fn components(matrix: &Csr<f64>) -> Vec<Block> {
         })
         .collect()
 }
+
+/// matrix - shift I, with every diagonal entry stored.
+pub(super) fn shifted(matrix: &Csr<f64>, shift: f64) -> Csr<f64> {
+    let rows = (0..matrix.rows()).map(|row| {
+        let (columns, values) = matrix.row(row);
+        let mut entries: Vec<(u32, f64)> = columns.iter().copied().zip(values.iter().copied()).collect();
+        match entries.binary_search_by_key(&(row as u32), |entry| entry.0) {
+            Ok(at) => entries[at].1 -= shift,
+            Err(at) => entries.insert(at, (row as u32, -shift)),
+        }
+        entries.into_iter().unzip()
+    });
+    Csr::from_rows(matrix.columns(), rows).expect("a valid matrix with its diagonal")
+}
