@@ -20,11 +20,13 @@ mod dataset_file;
 mod error;
 pub mod generators;
 mod lines;
+mod mapped;
 pub mod matrix;
 pub mod npz;
 pub mod output;
 mod random;
 mod source;
+mod spectrum_cache;
 mod splits;
 
 pub use data_dir::{DataDir, NAMES};
@@ -32,6 +34,7 @@ pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};
 pub use error::Error;
 pub use source::{EdgeReading, Source, open};
+pub use spectrum_cache::{SpectrumCache, StoredSpectrum};
 pub use splits::{SPLITS, Shares, random_splits};
 
 /// Loads one of the nine datasets from the folder `QDC_DATA`, or the user's cache folder where that is not set.

@@ -1,9 +1,11 @@
 //! The commands, one file each.
 
+mod cache;
 mod completions;
 mod homophily;
 mod kernel;
 mod merge;
+mod spectrum;
 
 use clap::Subcommand;
 
@@ -15,7 +17,9 @@ use crate::session::Session;
 pub(crate) enum Command {
     Kernel(kernel::Kernel),
     Merge(merge::Merge),
+    Spectrum(spectrum::SpectrumCommand),
     Homophily(homophily::Homophily),
+    Cache(cache::Cache),
     Completions(completions::Completions),
 }
 
@@ -24,7 +28,9 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
     match command {
         Command::Kernel(command) => command.run(session),
         Command::Merge(command) => command.run(session),
+        Command::Spectrum(command) => command.run(session),
         Command::Homophily(command) => command.run(session),
+        Command::Cache(command) => command.run(session),
         Command::Completions(command) => command.run(session),
     }
 }

@@ -68,6 +68,10 @@ pub(super) struct Outcome {
 
 /// The full decomposition of a block that is not worth an iteration.
 pub(super) fn everything(matrix: &Csr<f64>, wanted: &Wanted, watch: &Watch) -> Result<Outcome, Error> {
+    if let Some(limit) = wanted.memory.filter(|&limit| dense::memory(matrix.rows()) > limit) {
+        let needed = dense::memory(matrix.rows());
+        return Err(Error::Memory { what: "the full eigendecomposition", needed, limit });
+    }
     let (values, vectors) = dense::decompose(matrix, watch)?;
     let counted = Some(values.len());
     let found = Found { values, vectors };

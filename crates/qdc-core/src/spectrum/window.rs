@@ -11,6 +11,7 @@
 
 use faer::{Mat, MatRef};
 
+use super::dense;
 use super::density::Density;
 use super::folded::{Folded, Outcome, Wanted, certify, everything};
 use super::groups::GROUP_TOLERANCE;
@@ -80,7 +81,8 @@ pub(super) fn solve(
     let density = estimate(matrix, wanted, watch)?;
     let Plan { mut width, mut near, mut far, mut degree } = {
         let plan = Plan::new(&density, &folded, wanted);
-        if plan.width * 3 > rows * 2 || (fastest && plan.loses(rows, matrix.entries())) {
+        let fits = wanted.memory.is_none_or(|limit| dense::memory(rows) <= limit);
+        if plan.width * 3 > rows * 2 || (fastest && fits && plan.loses(rows, matrix.entries())) {
             return everything(matrix, wanted, watch);
         }
         plan

@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(to_c_order(&[2, 3], &[1, 4, 2, 5, 3, 6]), [1, 2, 3, 4, 5, 6]);
         assert_eq!(to_c_order(&[2, 1, 2], &[1, 3, 2, 4]), [1, 2, 3, 4]);
         assert_eq!(to_c_order(&[], &[7]), [7]);
-        assert_eq!(to_c_order(&[0, 3], &[] as &[u8]), []);
+        assert_eq!(to_c_order(&[0, 3], &[] as &[u8]), Vec::<u8>::new());
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! `qdc spectrum`: eigenpairs of a graph's transition matrix.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use qdc_core::spectrum::{Eigensolver, Pairs, Solver, Spectrum, SpectrumReport};
+use qdc_core::{Transition, defaults};
+use qdc_data::SpectrumCache;
+use qdc_data::npz::NpzWriter;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::graph_arguments::GraphArguments;
+use crate::output::Show;
+use crate::session::Session;
+
+/// Compute eigenpairs of a graph: all of them, or those nearest to a point of the spectrum
+#[derive(Debug, Args)]
+pub(crate) struct SpectrumCommand {
+    #[command(flatten)]
+    graph: GraphArguments,
+    /// How many pairs: all, or the K nearest to --around (groups of equal eigenvalues are taken whole)
+    #[arg(long, value_name = "all|K", default_value_t = Pairs::All)]
+    pairs: Pairs,
+    /// The point of the spectrum the pairs shall be nearest to
+    #[arg(long, value_name = "MU", default_value_t = defaults::MU, allow_negative_numbers = true)]
+    around: f64,
+    /// The route: auto, dense, lobpcg or window
+    #[arg(long, value_name = "SOLVER", default_value_t = Solver::Auto)]
+    solver: Solver,
+    /// Weight of the self-loops
+    #[arg(long, value_name = "W", default_value_t = 1.0)]
+    self_loop: f64,
+    /// Where the pairs go: an .npz with eigenvalues (k) and eigenvectors (N x k)
+    #[arg(long, short, value_name = "FILE.npz")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Solved<'a> {
+    graph: &'a str,
+    nodes: usize,
+    #[serde(flatten)]
+    report: &'a SpectrumReport,
+    smallest: Option<f64>,
+    largest: Option<f64>,
+    seconds: f64,
+    output: Option<&'a Path>,
+}
+
+impl Show for Solved<'_> {
+    fn text(&self) -> String {
+        let SpectrumReport { pairs, solver, reason, residual_max, orthogonality, .. } = self.report;
+        let range = self
+            .smallest
+            .zip(self.largest)
+            .map_or(String::new(), |(low, high)| format!(", eigenvalues from {low:.6} to {high:.6}"));
+        let counted = match self.report.counted {
+            Some(counted) if self.report.count_exact => format!("{counted} counted, none missing"),
+            Some(counted) => format!("about {counted} expected (an estimate)"),
+            None => "not counted".into(),
+        };
+        let mut text = format!(
+            "{}: {pairs} pairs of {} vertices{range}\n\
+             by {solver}: {reason}\n\
+             residuals below {residual_max:.1e}, orthogonal within {orthogonality:.1e}; {counted}\n\
+             {} pairs belong to vertices with the same neighbourhood\n",
+            self.graph, self.nodes, self.report.twin_pairs
+        );
+        if let Some(output) = self.output {
+            text += &format!("{} in {:.2} s\n", output.display(), self.seconds);
+        }
+        text
+    }
+}
+
+impl SpectrumCommand {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        if let Some(output) = &self.output
+            && output.extension().is_none_or(|extension| extension != "npz")
+        {
+            return Err(Failure::usage(format!("{} does not end in .npz", output.display())));
+        }
+        let source = self.graph.load(session)?;
+        let transition = Transition::with_self_loop(source.graph(), self.self_loop)?;
+        let started = Instant::now();
+        let spectrum = self.solve(&transition, session)?;
+        if let Some(output) = &self.output {
+            session.watch.check()?;
+            write(output, &spectrum)?;
+        }
+        session.show(&Solved {
+            graph: source.name(),
+            nodes: spectrum.nodes(),
+            report: spectrum.report(),
+            smallest: spectrum.eigenvalues().first().copied(),
+            largest: spectrum.eigenvalues().last().copied(),
+            seconds: started.elapsed().as_secs_f64(),
+            output: self.output.as_deref(),
+        })
+    }
+
+    /// All pairs come from the store, or go into it; a window is computed for itself.
+    fn solve(&self, transition: &Transition, session: &Session) -> Result<Spectrum, Failure> {
+        let cache = SpectrumCache::of(&session.data_dir());
+        if self.pairs == Pairs::All && matches!(self.solver, Solver::Auto | Solver::Dense) {
+            return Ok(cache.load_or_compute(transition, Some(session.memory.0), &session.watch)?);
+        }
+        let solver = Eigensolver::new()
+            .pairs(self.pairs)
+            .around(self.around)
+            .solver(self.solver)
+            .memory(session.memory.0);
+        Ok(solver.solve(transition, &session.watch)?)
+    }
+}
+
+fn write(path: &Path, spectrum: &Spectrum) -> Result<(), Failure> {
+    let (nodes, pairs) = (spectrum.nodes(), spectrum.pairs());
+    let mut file = NpzWriter::create_stored(path)?;
+    file.array("eigenvalues", &[pairs], spectrum.eigenvalues())?;
+    let vectors = spectrum.vectors();
+    let by_row = (0..nodes).flat_map(|row| (0..pairs).map(move |pair| vectors[pair * nodes + row]));
+    file.array_from("eigenvectors", &[nodes, pairs], by_row)?;
+    Ok(file.finish()?)
+}
