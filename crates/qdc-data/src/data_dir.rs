@@ -3,13 +3,22 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::{Dataset, Error, read_dataset};
+use crate::{Dataset, Entry, Error, read_dataset};
 
 /// The nine datasets.
 pub const NAMES: [&str; 9] =
     ["cornell", "texas", "wisconsin", "chameleon", "squirrel", "actor", "cora", "citeseer", "pubmed"];
 
-/// A folder of datasets.
+/// Where a dataset lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In one `.npz`.
+    Archive(PathBuf),
+    /// As its original files, below this folder.
+    Originals(PathBuf),
+}
+
+/// A folder of datasets, each as `NAME.npz` or as its original files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataDir {
     path: PathBuf,
@@ -47,13 +56,29 @@ impl DataDir {
 
     /// Loads one of the nine datasets.
     pub fn load(&self, name: &str) -> Result<Dataset, Error> {
-        if !NAMES.contains(&name) {
-            return Err(Error::UnknownDataset { name: name.into() });
+        let entry = Entry::find(name).ok_or_else(|| Error::UnknownDataset { name: name.into() })?;
+        match self.find(name) {
+            Some(Place::Archive(file)) => Ok(Dataset { name: name.into(), ..read_dataset(&file)? }),
+            Some(Place::Originals(root)) => entry.read(&root),
+            None => Err(Error::NotDownloaded { name: name.into(), folder: self.path.clone() }),
         }
-        let file = self.path.join(format!("{name}.npz"));
-        if !file.is_file() {
-            return Err(Error::NotDownloaded { name: name.into(), folder: self.path.clone() });
+    }
+
+    /// Where a dataset lies: as `NAME.npz`, or as its original files; `None` where it is not there whole.
+    pub fn find(&self, name: &str) -> Option<Place> {
+        let archive = self.path.join(format!("{name}.npz"));
+        if archive.is_file() {
+            return Some(Place::Archive(archive));
         }
-        Ok(Dataset { name: name.into(), ..read_dataset(&file)? })
+        let files = Entry::find(name)?.files();
+        self.raw_roots()
+            .into_iter()
+            .find(|root| files.iter().all(|file| root.join(file.path).is_file()))
+            .map(Place::Originals)
+    }
+
+    /// Folders below which original files may lie as OWNER/REPOSITORY/COMMIT/PATH.
+    pub(crate) fn raw_roots(&self) -> [PathBuf; 2] {
+        [self.path.clone(), self.path.join("raw")]
     }
 }

@@ -82,6 +82,17 @@ pub enum Error {
         folder: PathBuf,
     },
 
+    /// A file could not be fetched.
+    #[error("cannot fetch {address}: {problem}")]
+    Download {
+        /// The address of the file.
+        address: String,
+        /// What happened.
+        problem: String,
+        /// The files still missing: address, and where each belongs.
+        missing: Vec<(String, PathBuf)>,
+    },
+
     /// A generator's name has wrong numbers.
     #[error("{name}: {problem}")]
     Generator {
@@ -148,6 +159,16 @@ impl Error {
             Self::NotDownloaded { name, .. } => Some(format!(
                 "fetch it with `qdc data get {name}`, or name the folder it lies in with --data-dir or QDC_DATA"
             )),
+            Self::Download { missing, .. } => {
+                let mut hint = String::from(
+                    "check the connection (proxies are read from HTTPS_PROXY), name another source with --mirror URL, \
+                     or put these files in place by hand:",
+                );
+                for (address, place) in missing {
+                    hint.push_str(&format!("\n  {address}\n    -> {}", place.display()));
+                }
+                Some(hint)
+            }
             Self::Generator { name, .. } => {
                 let family = name.split(':').next().unwrap_or_default();
                 let example = GENERATORS.iter().find(|example| example.split(':').next() == Some(family))?;

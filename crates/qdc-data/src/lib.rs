@@ -17,7 +17,10 @@
 mod data_dir;
 mod dataset;
 mod dataset_file;
+mod download;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod generators;
 mod lines;
 mod mapped;
@@ -25,14 +28,17 @@ pub mod matrix;
 pub mod npz;
 pub mod output;
 mod random;
+mod registry;
 mod source;
 mod spectrum_cache;
 mod splits;
 
-pub use data_dir::{DataDir, NAMES};
+pub use data_dir::{DataDir, NAMES, Place};
 pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};
+pub use download::{Downloaded, HOST, download};
 pub use error::Error;
+pub use registry::{Entry, REGISTRY};
 pub use source::{EdgeReading, Source, open};
 pub use spectrum_cache::{SpectrumCache, StoredSpectrum};
 pub use splits::{SPLITS, Shares, random_splits};

@@ -2,6 +2,7 @@
 
 mod cache;
 mod completions;
+mod data;
 mod homophily;
 mod kernel;
 mod merge;
@@ -15,6 +16,7 @@ use crate::session::Session;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Data(data::Data),
     Kernel(kernel::Kernel),
     Merge(merge::Merge),
     Spectrum(spectrum::SpectrumCommand),
@@ -29,6 +31,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Kernel(command) => command.run(session),
         Command::Merge(command) => command.run(session),
         Command::Spectrum(command) => command.run(session),
+        Command::Data(command) => command.run(session),
         Command::Homophily(command) => command.run(session),
         Command::Cache(command) => command.run(session),
         Command::Completions(command) => command.run(session),

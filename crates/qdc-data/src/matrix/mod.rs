@@ -86,7 +86,6 @@ pub(crate) fn to_graph(path: &Path, matrix: &Csr<f64>, reading: EdgeReading) -> 
 }
 
 /// Entry points of the fuzzers: readers of bytes that must never panic or exhaust the memory.
-#[allow(dead_code)] // used by the fuzzing harness
 pub(crate) mod from_bytes {
     use super::{Csr, EdgeList, Error, Path, lines::Lines, market, scipy};
 

@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Reads a description such as `<f8` or `|b1`.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| Err(format!("its type '{text}' cannot be read: {why}"));
         let (order, rest) = match text.strip_prefix(['<', '|', '=', '>']) {
             Some(rest) => (text.as_bytes()[0], rest),

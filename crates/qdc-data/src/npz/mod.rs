@@ -31,8 +31,9 @@ pub use writer::NpzWriter;
 
 use crate::Error;
 use archive::{Archive, EntryReader};
-use element::decode;
-use header::{Header, Kind};
+pub(crate) use element::decode;
+use header::Header;
+pub(crate) use header::Kind;
 
 /// How many bytes are decoded at a time.
 const CHUNK: usize = 1 << 16;
@@ -240,7 +241,7 @@ impl ArrayReader<'_> {
 }
 
 /// The values of a Fortran-ordered array (first index fastest) in C order.
-fn to_c_order<T: Copy>(shape: &[usize], data: &[T]) -> Vec<T> {
+pub(crate) fn to_c_order<T: Copy>(shape: &[usize], data: &[T]) -> Vec<T> {
     let mut strides = vec![1; shape.len()];
     for axis in 1..shape.len() {
         strides[axis] = strides[axis - 1] * shape[axis - 1];
