@@ -42,19 +42,6 @@ pub enum Error {
         part: &'static str,
     },
 
-    /// A class cannot be learnt because no training vertex has it.
-    #[error(
-        "split {split} has no training vertex of class {class}, which {vertices} vertices to be scored have"
-    )]
-    ClassNotTrained {
-        /// The split.
-        split: usize,
-        /// The class.
-        class: u32,
-        /// Validation and test vertices of that class.
-        vertices: usize,
-    },
-
     /// A vertex has a label that is no class.
     #[error("vertex {vertex} has label {label}, but there are {classes} classes")]
     Label {
@@ -98,9 +85,6 @@ impl Error {
             }
             Self::EmptySet { .. } => {
                 Some("choose other splits with --splits, or make new ones with --split".into())
-            }
-            Self::ClassNotTrained { .. } => {
-                Some("choose other splits with --splits, or a larger training share with --split".into())
             }
             Self::Core(error) => error.hint(),
             _ => None,

@@ -11,6 +11,7 @@
 mod adam;
 mod architecture;
 mod chain;
+mod early_stopping;
 mod error;
 mod hardware;
 pub mod layers;
@@ -20,14 +21,18 @@ mod network;
 mod propagation;
 pub mod random;
 mod real;
+mod saved;
 mod sparse;
+pub mod training;
 
 pub use adam::Adam;
 pub use architecture::{Architecture, Combinator, Kind, Tower};
 pub use chain::Placed;
+pub use early_stopping::{EarlyStopping, Progress, Validation, Verdict};
 pub use error::Error;
 pub use layers::{EdgeValues, Pass};
 pub use matrix::{Matrix, Width};
 pub use network::{Inputs, Network};
 pub use propagation::{DENSE_ABOVE, Propagation};
 pub use real::Real;
+pub use saved::{Saved, save};

@@ -1,0 +1,99 @@
+//! Saved weights: a safetensors file, its configuration as JSON in the header.
+//!
+//! Each parameter is a tensor under its name, without padding; `safetensors.load_file` of Python opens the file.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::{Error, Network};
+
+/// The key of the configuration in the file's metadata.
+const KEY: &str = "qdc";
+
+/// Writes a network's weights and its configuration (any JSON text) to `path`, whole or not at all.
+pub fn save(path: &Path, network: &Network<f32>, configuration: &str) -> Result<(), Error> {
+    let tensors: Vec<(&str, [usize; 2], Vec<u8>)> = network
+        .parameters()
+        .iter()
+        .map(|placed| {
+            let (rows, columns) = placed.parameter.shape();
+            let bytes = placed.read(network.weights()).iter().flat_map(|value| value.to_le_bytes()).collect();
+            (placed.name.as_str(), [rows, columns], bytes)
+        })
+        .collect();
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        let view = TensorView::new(Dtype::F32, shape.to_vec(), bytes).expect("four bytes for each number");
+        (*name, view)
+    });
+    let metadata = HashMap::from([(KEY.to_owned(), configuration.to_owned())]);
+    let bytes = safetensors::serialize(views, Some(metadata)).expect("names are unique, shapes are right");
+    let at = |source| Error::File { path: path.into(), source };
+    let temporary = path.with_added_extension(format!("{}.tmp", std::process::id()));
+    let written = std::fs::File::create(&temporary)
+        .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&temporary); // it may not exist; the first error is the one to tell
+        at(error)
+    })
+}
+
+/// A saved model: its configuration, and its tensors to be put into a network.
+#[derive(Debug)]
+pub struct Saved {
+    path: std::path::PathBuf,
+    /// The JSON text that was saved.
+    pub configuration: String,
+    tensors: HashMap<String, (Vec<usize>, Vec<f32>)>,
+}
+
+impl Saved {
+    /// Reads a file that [`save`] wrote.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let not_a_model = |problem: String| Error::NotAModel { path: path.into(), problem };
+        let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
+        let (_, header) =
+            SafeTensors::read_metadata(&bytes).map_err(|error| not_a_model(error.to_string()))?;
+        let file = SafeTensors::deserialize(&bytes).map_err(|error| not_a_model(error.to_string()))?;
+        let configuration = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY)).cloned();
+        let configuration =
+            configuration.ok_or_else(|| not_a_model("it has no entry `qdc` in its metadata".into()))?;
+        let mut tensors = HashMap::new();
+        for (name, view) in file.tensors() {
+            if view.dtype() != Dtype::F32 {
+                return Err(not_a_model(format!("tensor {name} is of type {:?}, not F32", view.dtype())));
+            }
+            let (chunks, _) = view.data().as_chunks::<4>();
+            let values = chunks.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+            tensors.insert(name, (view.shape().to_vec(), values));
+        }
+        Ok(Self { path: path.into(), configuration, tensors })
+    }
+
+    /// Puts the weights into `network`, which must have exactly these parameters.
+    pub fn fill(&self, network: &mut Network<f32>) -> Result<(), Error> {
+        let parameters = network.parameters().to_vec();
+        let not_a_model = |problem: String| Error::NotAModel { path: self.path.clone(), problem };
+        if parameters.len() != self.tensors.len() {
+            let problem = format!("{} tensors for {} parameters", self.tensors.len(), parameters.len());
+            return Err(not_a_model(problem));
+        }
+        for placed in parameters {
+            let (rows, columns) = placed.parameter.shape();
+            match self.tensors.get(&placed.name) {
+                Some((shape, values)) if *shape == [rows, columns] => {
+                    placed.write(network.weights_mut(), values)
+                }
+                Some((shape, _)) => {
+                    let problem = format!("{} has shape {shape:?}, not [{rows}, {columns}]", placed.name);
+                    return Err(not_a_model(problem));
+                }
+                None => return Err(not_a_model(format!("{} is missing", placed.name))),
+            }
+        }
+        Ok(())
+    }
+}
