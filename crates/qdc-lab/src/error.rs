@@ -1,0 +1,125 @@
+//! What can go wrong in an experiment, and what to do about it.
+
+/// An error of an experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No model has this name.
+    #[error("there is no model '{name}'")]
+    UnknownModel {
+        /// What was typed.
+        name: String,
+        /// The names there are, the closest first.
+        known: Vec<String>,
+    },
+
+    /// No hyper-parameter has this name.
+    #[error("there is no hyper-parameter '{name}'")]
+    UnknownHyperparameter {
+        /// What was typed.
+        name: String,
+        /// The names there are, the closest first.
+        known: Vec<String>,
+    },
+
+    /// The hyper-parameter belongs to other models.
+    #[error("{model} has no hyper-parameter '{name}'")]
+    NotOfThisModel {
+        /// The name.
+        name: String,
+        /// The model.
+        model: String,
+        /// The names it has, the closest first.
+        known: Vec<String>,
+    },
+
+    /// A value lies outside its range.
+    #[error("{name} = {value}: it must be {requirement}")]
+    HyperparameterValue {
+        /// The hyper-parameter.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What it must be.
+        requirement: String,
+    },
+
+    /// There is no such split.
+    #[error("there is no split {split}: {dataset} has {splits}")]
+    NoSuchSplit {
+        /// The split.
+        split: usize,
+        /// The dataset.
+        dataset: String,
+        /// Number of splits.
+        splits: usize,
+    },
+
+    /// A saved model was trained on another graph.
+    #[error("{model} was trained on another graph than {dataset} is now")]
+    OtherGraph {
+        /// The saved model's file.
+        model: std::path::PathBuf,
+        /// The dataset.
+        dataset: String,
+    },
+
+    /// A saved model's configuration cannot be read.
+    #[error("{path} is not a saved model of this program: {problem}")]
+    Configuration {
+        /// The saved model's file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// An error of a network or its training.
+    #[error(transparent)]
+    Network(#[from] qdc_nn::Error),
+
+    /// An error of the data.
+    #[error(transparent)]
+    Data(#[from] qdc_data::Error),
+
+    /// An error of the core, an interruption among them.
+    #[error(transparent)]
+    Core(#[from] qdc_core::Error),
+}
+
+impl Error {
+    /// What the user can do about it, where there is something to say.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownModel { known, .. }
+            | Self::UnknownHyperparameter { known, .. }
+            | Self::NotOfThisModel { known, .. } => Some(format!("known: {}", known.join(", "))),
+            Self::NoSuchSplit { splits: 0, .. } => Some("make some with --split 48/32/20".into()),
+            Self::NoSuchSplit { splits, .. } => Some(format!("splits count from 0 to {}", splits - 1)),
+            Self::OtherGraph { .. } => Some("a model predicts only for the graph it was trained on; train it again".into()),
+            Self::Network(error) => error.hint(),
+            Self::Data(error) => error.hint(),
+            Self::Core(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// Whether this is a stop that was asked for.
+    pub fn is_interruption(&self) -> bool {
+        matches!(
+            self,
+            Self::Core(qdc_core::Error::Interrupted)
+                | Self::Network(qdc_nn::Error::Core(qdc_core::Error::Interrupted))
+        )
+    }
+
+    /// Whether the user's words, not the data, are at fault.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownModel { .. }
+                | Self::UnknownHyperparameter { .. }
+                | Self::NotOfThisModel { .. }
+                | Self::HyperparameterValue { .. }
+        )
+    }
+}

@@ -1,0 +1,17 @@
+//! Experiments: models by name, their hyper-parameters, rewirings of a graph, training runs and their records.
+
+pub mod closest;
+mod error;
+pub mod hyperparameters;
+mod model;
+mod rewiring;
+mod run;
+mod saved;
+
+pub use error::Error;
+pub use hyperparameters::Hyperparameters;
+pub use model::{Model, NetworkKind, RewiringKind};
+pub use qdc_nn::training::Keep;
+pub use rewiring::{Rewired, Rewiring, RewiringReport, Rewirings};
+pub use run::{Experiment, Patience, Run, RunRecord, SplitRecord, architecture, train};
+pub use saved::{SavedConfiguration, SavedModel, graph_hash, save_best};

@@ -1,0 +1,308 @@
+//! A training run: a model on a dataset, split by split, and the record of it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use qdc_core::{Csr, Features, Watch};
+use qdc_data::Dataset;
+use qdc_nn::training::{Keep, Schedule, Step, Trained, train_split, untrained_classes};
+use qdc_nn::{Architecture, Combinator, EarlyStopping, EdgeValues, Inputs, Kind, Tower};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::model::NetworkKind;
+use crate::rewiring::{RewiringReport, Rewirings};
+use crate::{Error, Hyperparameters, Model};
+
+/// How long to train: the published rule by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patience {
+    /// The most steps there can be.
+    pub max_steps: usize,
+    /// When to stop before.
+    pub stopping: EarlyStopping,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { max_steps: 1000, stopping: EarlyStopping { patience: 50, warm_up: 0 } }
+    }
+}
+
+/// What to train and on what.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment<'a> {
+    /// The dataset.
+    pub dataset: &'a Dataset,
+    /// The model and its hyper-parameters.
+    pub hyperparameters: &'a Hyperparameters,
+    /// The seed of the run; split k draws from its own stream, whatever other splits are run.
+    pub seed: u64,
+    /// The splits to train, by number.
+    pub splits: &'a [usize],
+    /// How long to train.
+    pub patience: Patience,
+    /// What to keep besides the record.
+    pub keep: Keep,
+}
+
+/// The record of one split. Accuracies are fractions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitRecord {
+    /// The split.
+    pub split: usize,
+    /// Accuracy on the training vertices at the best step.
+    pub train: f64,
+    /// Accuracy on the validation vertices at the best step.
+    pub validation: f64,
+    /// Loss on the validation vertices at the best step.
+    pub validation_loss: Option<f64>,
+    /// Accuracy on the test vertices at the best step.
+    pub test: f64,
+    /// Steps taken.
+    pub steps: usize,
+    /// The best of them; 0 if none had a finite loss.
+    pub best_step: usize,
+    /// The step at which the loss was no longer finite.
+    pub diverged_at: Option<usize>,
+    /// Time taken.
+    pub seconds: f64,
+}
+
+/// The record of a run: what `qdc train --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunRecord {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The model.
+    pub model: Model,
+    /// All hyper-parameters, defaults included.
+    pub hyperparameters: Hyperparameters,
+    /// The seed.
+    pub seed: u64,
+    /// Mean test accuracy over the splits.
+    pub test_mean: f64,
+    /// Its standard deviation (ddof 0).
+    pub test_std: f64,
+    /// Mean validation accuracy over the splits: what tuning sees.
+    pub validation_mean: f64,
+    /// Every split trained, in order.
+    pub splits: Vec<SplitRecord>,
+    /// The report of the kernel, or of SDRF; none on the plain graph.
+    pub kernel: Option<Arc<RewiringReport>>,
+    /// Time the rewirings took, before the first split.
+    pub rewiring_seconds: f64,
+    /// Time of everything.
+    pub seconds: f64,
+    /// Whether the run was ended before its last split.
+    pub stopped: bool,
+    /// What is worth knowing about the data.
+    pub notes: Vec<String>,
+}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The record.
+    pub record: RunRecord,
+    /// The network's shape.
+    pub architecture: Architecture,
+    /// The weights of each split in the record's order, where they were to be kept.
+    pub weights: Vec<Option<Vec<f32>>>,
+    /// The steps of each split in the record's order, where they were to be kept.
+    pub curves: Vec<Vec<Step>>,
+}
+
+/// Trains a model on the splits asked for, in parallel on rayon's current pool.
+///
+/// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it ends, in any
+/// order; if it breaks, no further split begins, and the record says that the run was stopped. The result of a split
+/// does not depend on the other splits or on the number of threads.
+pub fn train(
+    experiment: &Experiment<'_>,
+    rewirings: &Rewirings<'_>,
+    watch: &Watch,
+    on_split: &(dyn Fn(&SplitRecord) -> ControlFlow<()> + Sync),
+) -> Result<Run, Error> {
+    let start = Instant::now();
+    let Experiment { dataset, hyperparameters, seed, splits, patience, keep } = *experiment;
+    let absent = |&&split: &&usize| split >= dataset.splits.len();
+    let none = (splits.is_empty() && dataset.splits.is_empty()).then_some(&0);
+    if let Some(&split) = splits.iter().find(absent).or(none) {
+        let (dataset, splits) = (dataset.name.clone(), dataset.splits.len());
+        return Err(Error::NoSuchSplit { split, dataset, splits });
+    }
+    let architecture = architecture(hyperparameters, dataset.classes);
+    let rewired = rewirings.of_model(hyperparameters, seed, watch)?;
+    let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
+    let inputs = inputs(dataset, hyperparameters, matrices)?;
+    let rewiring_seconds = start.elapsed().as_secs_f64();
+    let notes = notes(dataset, splits);
+    notes.iter().for_each(|note| watch.note(note));
+    let schedule = Schedule {
+        learning_rate: hyperparameters.real("learning_rate"),
+        weight_decay: hyperparameters.real("weight_decay"),
+        max_steps: patience.max_steps,
+        stopping: patience.stopping,
+    };
+    let stop = AtomicBool::new(false);
+    let finished: Vec<Option<(SplitRecord, Trained<f32>)>> = splits
+        .par_iter()
+        .with_max_len(1)
+        .map(|&number| {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let start = Instant::now();
+            let split = &dataset.splits[number];
+            let seed = qdc_nn::random::derive(seed, number as u64);
+            let trained = train_split(
+                &architecture, &inputs, &dataset.labels, split, number, &schedule, seed, keep, watch,
+            )?;
+            let record = record(number, &trained, start.elapsed().as_secs_f64());
+            if on_split(&record).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            Ok(Some((record, trained)))
+        })
+        .collect::<Result<_, Error>>()?;
+    let (records, trained): (Vec<SplitRecord>, Vec<Trained<f32>>) = finished.into_iter().flatten().unzip();
+    let (test_mean, test_std) = mean_and_deviation(records.iter().map(|record| record.test));
+    let (validation_mean, _) = mean_and_deviation(records.iter().map(|record| record.validation));
+    let (weights, curves) = trained.into_iter().map(|trained| (trained.weights, trained.curve)).unzip();
+    let told = |report: &RewiringReport| !matches!(report, RewiringReport::Plain { .. });
+    let record = RunRecord {
+        dataset: dataset.name.clone(),
+        model: hyperparameters.model(),
+        hyperparameters: hyperparameters.clone(),
+        seed,
+        test_mean,
+        test_std,
+        validation_mean,
+        stopped: records.len() < splits.len(),
+        splits: records,
+        kernel: rewired.into_iter().map(|made| made.report).find(|report| told(report)),
+        rewiring_seconds,
+        seconds: start.elapsed().as_secs_f64(),
+        notes,
+    };
+    Ok(Run { record, architecture, weights, curves })
+}
+
+fn record(split: usize, trained: &Trained<f32>, seconds: f64) -> SplitRecord {
+    let outcome = &trained.outcome;
+    SplitRecord {
+        split,
+        train: outcome.train,
+        validation: outcome.validation,
+        validation_loss: outcome.validation_loss,
+        test: outcome.test,
+        steps: outcome.steps,
+        best_step: outcome.best_step,
+        diverged_at: outcome.diverged_at,
+        seconds,
+    }
+}
+
+/// Mean and standard deviation (ddof 0), in the order given; 0 of nothing.
+fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let values: Vec<f64> = values.collect();
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}
+
+/// Classes that cannot be learnt, told once for each class.
+fn notes(dataset: &Dataset, splits: &[usize]) -> Vec<String> {
+    let mut missing: Vec<Vec<usize>> = vec![Vec::new(); dataset.classes];
+    for &split in splits {
+        for (class, _) in untrained_classes(&dataset.labels, &dataset.splits[split], dataset.classes) {
+            missing[class as usize].push(split);
+        }
+    }
+    let told = missing.iter().enumerate().filter(|(_, splits)| !splits.is_empty());
+    told.map(|(class, splits)| {
+        let list: Vec<String> = splits.iter().map(ToString::to_string).collect();
+        format!("class {class} has no training vertex in split {}: it cannot be learnt there", list.join(", "))
+    })
+    .collect()
+}
+
+/// The network of a model with these hyper-parameters.
+pub fn architecture(values: &Hyperparameters, classes: usize) -> Architecture {
+    let model = values.model();
+    let kind = |heads: &str| match model.network() {
+        NetworkKind::Mlp => Kind::Mlp,
+        NetworkKind::Gcn => Kind::Gcn,
+        NetworkKind::Gat => {
+            let edge_values = match values.text("edge_values") {
+                "multiply" => EdgeValues::Multiply,
+                "bias" => EdgeValues::Bias,
+                _ => EdgeValues::Ignore,
+            };
+            let heads = values.optional_integer(heads).unwrap_or_else(|| values.integer("heads"));
+            Kind::Gat { heads, edge_values }
+        }
+    };
+    let stack = |layers: usize, hidden: usize, last: usize| {
+        let mut widths = vec![hidden; layers];
+        widths[layers - 1] = last;
+        widths
+    };
+    let (layers, hidden, dropout) = (values.integer("layers"), values.integer("hidden"), values.real("dropout"));
+    if !model.is_multiscale() {
+        return Architecture::single(Tower { kind: kind("heads"), widths: stack(layers, hidden, classes), dropout });
+    }
+    let combinator = if values.text("combinator") == "add" { Combinator::Add } else { Combinator::Concat };
+    let second_hidden = values.optional_integer("qdc_hidden").unwrap_or(hidden);
+    let second_last = if combinator == Combinator::Add { hidden } else { second_hidden };
+    let second_layers = values.optional_integer("qdc_layers").unwrap_or(layers);
+    let first = Tower { kind: kind("heads"), widths: stack(layers, hidden, hidden), dropout };
+    let second = Tower {
+        kind: kind("qdc_heads"),
+        widths: stack(second_layers, second_hidden, second_last),
+        dropout: values.optional_real("qdc_dropout").unwrap_or(dropout),
+    };
+    Architecture::multi_scale(first, second, combinator, classes)
+}
+
+/// What the network runs over.
+pub(crate) fn inputs(
+    dataset: &Dataset,
+    values: &Hyperparameters,
+    matrices: Vec<Arc<qdc_nn::Propagation<f32>>>,
+) -> Result<Inputs<f32>, Error> {
+    Ok(if values.text("features") == "row" {
+        Inputs::new(&row_normalised(&dataset.features), matrices)?
+    } else {
+        Inputs::new(&dataset.features, matrices)?
+    })
+}
+
+/// Every row divided by its sum of magnitudes; a row of zeros stays.
+fn row_normalised(features: &Features) -> Features {
+    let divide = |row: &mut [f32]| {
+        let sum: f32 = row.iter().map(|value| value.abs()).sum();
+        if sum > 0.0 {
+            row.iter_mut().for_each(|value| *value /= sum);
+        }
+    };
+    match features {
+        Features::Dense { columns, values } => {
+            let mut values = values.clone();
+            values.chunks_exact_mut(*columns).for_each(divide);
+            Features::Dense { columns: *columns, values }
+        }
+        Features::Sparse(matrix) => {
+            let mut matrix: Csr<f32> = matrix.clone();
+            let pointers = matrix.pointers().to_vec();
+            for ends in pointers.windows(2) {
+                divide(&mut matrix.values_mut()[ends[0]..ends[1]]);
+            }
+            Features::Sparse(matrix)
+        }
+    }
+}

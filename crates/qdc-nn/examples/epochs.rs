@@ -1,0 +1,100 @@
+//! The time of one training epoch with its evaluation, on one thread: the measurement behind bench/train.
+//!
+//! `epochs DATASET.npz gcn|gat [--matrix SCIPY.npz] [--hidden 64] [--heads 4] [--epochs 50]` prints one JSON object.
+//! Time is the CPU time of the process, so that other work on the machine counts little; the minimum over epochs is
+//! given beside the median.
+
+#![allow(clippy::print_stdout)]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use qdc_core::{Csr, EdgeRule, Features, Graph, Symmetrize, Transition};
+use qdc_data::npz::Npz;
+use qdc_nn::loss::accuracy;
+use qdc_nn::{Adam, Architecture, EdgeValues, Inputs, Kind, Network, Pass, Propagation, Tower};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("usage: epochs DATASET.npz gcn|gat [--matrix FILE] ...")?;
+    let model = arguments.next().ok_or("gcn or gat?")?;
+    let (mut matrix_path, mut hidden, mut heads, mut epochs) = (None, 64, 4, 50);
+    while let Some(option) = arguments.next() {
+        let value = arguments.next().ok_or("every option has a value")?;
+        match option.as_str() {
+            "--matrix" => matrix_path = Some(value),
+            "--hidden" => hidden = value.parse()?,
+            "--heads" => heads = value.parse()?,
+            "--epochs" => epochs = value.parse()?,
+            _ => return Err(format!("unknown option {option}").into()),
+        }
+    }
+    let data = Npz::open(&path)?;
+    let (nodes, columns, features) = data.matrix::<f32>("node_features")?;
+    let labels = data.vector::<u32>("node_labels")?;
+    let mask = |name| -> Result<Vec<u32>, Box<dyn std::error::Error>> {
+        let (_, width, values) = data.matrix::<bool>(name)?;
+        Ok((0..nodes as u32).filter(|&v| values[..width][v as usize]).collect())
+    };
+    let (train, validation) = (mask("train_masks")?, mask("val_masks")?);
+    let matrix: Csr<f64> = match &matrix_path {
+        None => {
+            let (_, _, edges) = data.matrix::<u64>("edges")?;
+            let edges = edges.chunks_exact(2).map(|edge| (edge[0], edge[1]));
+            let graph = Graph::from_edges(nodes, edges, EdgeRule::Directed(Symmetrize::Or))?;
+            Transition::new(&graph).matrix().clone()
+        }
+        Some(path) => {
+            let file = Npz::open(path)?;
+            let pointers = file.vector::<u64>("indptr")?.into_iter().map(|p| p as usize).collect();
+            Csr::new(nodes, nodes, pointers, file.vector("indices")?, file.vector("data")?)?
+        }
+    };
+    let propagation = Arc::new(Propagation::new(matrix.map(|v| v as f32)));
+    let form = propagation.form();
+    let inputs = Inputs::<f32>::new(&Features::from_dense(columns, features), vec![propagation])?;
+    let classes = labels.iter().max().map_or(0, |&label| label as usize + 1);
+    // As PyTorch users write it: several heads in the hidden layer, one in the last, both of the peers' scripts.
+    let kind = if model == "gcn" { Kind::Gcn } else { Kind::Gat { heads, edge_values: EdgeValues::Ignore } };
+    let architecture = Architecture::single(Tower { kind, widths: vec![hidden, classes], dropout: 0.5 });
+    let mut network = Network::new(&architecture, &inputs, 0)?;
+    let mut adam = Adam::new(network.weights().len(), 0.01, 5e-4);
+    let (mut times, mut phases) = (Vec::new(), [f64::INFINITY; 3]);
+    let (mut loss, mut score) = (0.0, 0.0);
+    for epoch in 0..epochs + 3 {
+        let start = cpu_milliseconds();
+        loss = network.loss_and_gradient(&labels, &train, Pass::Train { seed: epoch });
+        let gradient = cpu_milliseconds();
+        network.update(|weights, gradient| adam.step(weights, gradient));
+        let step = cpu_milliseconds();
+        score = accuracy(network.forward(Pass::Evaluate), &labels, &validation);
+        let end = cpu_milliseconds();
+        if epoch >= 3 {
+            times.push(end - start);
+            for (phase, time) in phases.iter_mut().zip([gradient - start, step - gradient, end - step]) {
+                *phase = phase.min(time);
+            }
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    println!(
+        "{{\"model\": \"{model}\", \"entries\": {}, \"form\": \"{form}\", \"epoch_min_ms\": {:.3}, \"epoch_median_ms\": {:.3}, \
+         \"gradient_ms\": {:.3}, \"adam_ms\": {:.3}, \"evaluate_ms\": {:.3}, \"loss\": {loss:.4}, \"validation\": {score:.4}}}",
+        matrix.entries(),
+        times[0],
+        times[times.len() / 2],
+        phases[0],
+        phases[1],
+        phases[2],
+    );
+    Ok(())
+}
+
+/// CPU time of this thread; where the system does not tell, the time of a clock.
+fn cpu_milliseconds() -> f64 {
+    thread_local!(static START: Instant = Instant::now());
+    match std::fs::read_to_string("/proc/thread-self/schedstat") {
+        Ok(text) => text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).map_or(0.0, |ns| ns / 1e6),
+        Err(_) => START.with(|start| start.elapsed().as_secs_f64() * 1e3),
+    }
+}
