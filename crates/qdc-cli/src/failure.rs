@@ -88,3 +88,13 @@ impl From<qdc_data::Error> for Failure {
         }
     }
 }
+
+impl From<qdc_lab::Error> for Failure {
+    fn from(error: qdc_lab::Error) -> Self {
+        if error.is_interruption() {
+            return Self::interrupted();
+        }
+        let failure = if error.is_usage() { Self::usage } else { Self::new };
+        failure(error.to_string()).hint(error.hint())
+    }
+}

@@ -29,3 +29,11 @@ pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
 }
+
+/// Writes a file, whole or not at all.
+pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut file = qdc_data::output::OutputFile::create(path)?;
+    file.write_all(bytes)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    Ok(file.commit()?)
+}

@@ -95,7 +95,9 @@ impl Error {
             | Self::NotOfThisModel { known, .. } => Some(format!("known: {}", known.join(", "))),
             Self::NoSuchSplit { splits: 0, .. } => Some("make some with --split 48/32/20".into()),
             Self::NoSuchSplit { splits, .. } => Some(format!("splits count from 0 to {}", splits - 1)),
-            Self::OtherGraph { .. } => Some("a model predicts only for the graph it was trained on; train it again".into()),
+            Self::OtherGraph { .. } => {
+                Some("a model predicts only for the graph it was trained on; train it again".into())
+            }
             Self::Network(error) => error.hint(),
             Self::Data(error) => error.hint(),
             Self::Core(error) => error.hint(),

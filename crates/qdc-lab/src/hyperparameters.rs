@@ -83,7 +83,9 @@ impl Domain {
     /// Brings a value into the domain, if it lies in it.
     fn admit(self, value: &Value) -> Option<Value> {
         match (self, value) {
-            (Self::Integer { low, high }, Value::Integer(n)) => (low..=high).contains(n).then(|| value.clone()),
+            (Self::Integer { low, high }, Value::Integer(n)) => {
+                (low..=high).contains(n).then(|| value.clone())
+            }
             (Self::Real { low, high, low_included, high_included }, number) => {
                 let x = match number {
                     Value::Integer(n) => *n as f64,
@@ -121,7 +123,8 @@ impl fmt::Display for Domain {
         match *self {
             Self::Integer { low, high } => write!(f, "a whole number from {low} to {high}"),
             Self::Real { low, high, low_included, high_included } => {
-                let (left, right) = (if low_included { "[" } else { "(" }, if high_included { "]" } else { ")" });
+                let (left, right) =
+                    (if low_included { "[" } else { "(" }, if high_included { "]" } else { ")" });
                 write!(f, "a number in {left}{low}, {high}{right}")
             }
             Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
@@ -306,7 +309,8 @@ impl Hyperparameters {
 
     fn put(&mut self, name: &'static str, value: Value) {
         // A row's largest entries, or all above a threshold: the one said last counts. Likewise the two kernels of GDC.
-        for (one, other) in [("epsilon", "top_k"), ("top_k", "epsilon"), ("alpha", "time"), ("time", "alpha")] {
+        for (one, other) in [("epsilon", "top_k"), ("top_k", "epsilon"), ("alpha", "time"), ("time", "alpha")]
+        {
             if name == one {
                 self.values.remove(other);
             }
@@ -315,13 +319,16 @@ impl Hyperparameters {
     }
 
     fn entry(&self, name: &str) -> Result<&'static Entry, Error> {
-        let names = || TABLE.iter().filter(|entry| entry.applies_to(self.model)).map(|entry| entry.name.to_owned());
+        let names =
+            || TABLE.iter().filter(|entry| entry.applies_to(self.model)).map(|entry| entry.name.to_owned());
         let known = || by_closeness(name, names().collect());
         match TABLE.iter().find(|entry| entry.name == name) {
             Some(entry) if entry.applies_to(self.model) => Ok(entry),
-            Some(_) => {
-                Err(Error::NotOfThisModel { name: name.into(), model: self.model.to_string(), known: known() })
-            }
+            Some(_) => Err(Error::NotOfThisModel {
+                name: name.into(),
+                model: self.model.to_string(),
+                known: known(),
+            }),
             None => Err(Error::UnknownHyperparameter { name: name.into(), known: known() }),
         }
     }
@@ -419,9 +426,17 @@ mod tests {
     #[test]
     fn values_out_of_range_are_refused_with_the_range() {
         let mut values = Hyperparameters::new("gcn+qdc".parse().unwrap());
-        for (name, bad) in [("dropout", "1"), ("sigma", "0"), ("hidden", "0"), ("hidden", "2.5"), ("pairs", "some"),
-            ("sign", "negative"), ("mu", "NaN"), ("epsilon", "inf"), ("learning_rate", "fast")]
-        {
+        for (name, bad) in [
+            ("dropout", "1"),
+            ("sigma", "0"),
+            ("hidden", "0"),
+            ("hidden", "2.5"),
+            ("pairs", "some"),
+            ("sign", "negative"),
+            ("mu", "NaN"),
+            ("epsilon", "inf"),
+            ("learning_rate", "fast"),
+        ] {
             let error = values.set(name, bad).unwrap_err();
             assert!(error.to_string().contains(name) && error.to_string().contains(bad), "{error}");
         }

@@ -57,10 +57,9 @@ pub struct Model {
 const NETWORKS: [(&str, NetworkKind); 3] =
     [("mlp", NetworkKind::Mlp), ("gcn", NetworkKind::Gcn), ("gat", NetworkKind::Gat)];
 
-const REWIRINGS: [(&str, &[RewiringKind]); 6] = [
+const REWIRINGS: [(&str, &[RewiringKind]); 5] = [
     ("", &[RewiringKind::Plain]),
     ("gdc", &[RewiringKind::Gdc]),
-    ("sdrf", &[RewiringKind::Sdrf]),
     ("bpdc", &[RewiringKind::Bpdc]),
     ("qdc", &[RewiringKind::Qdc]),
     ("multiscale", &[RewiringKind::Plain, RewiringKind::Qdc]),
@@ -99,7 +98,8 @@ impl Model {
 
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let network = NETWORKS.iter().find(|entry| entry.1 == self.network).expect("every network has a name").0;
+        let network =
+            NETWORKS.iter().find(|entry| entry.1 == self.network).expect("every network has a name").0;
         match REWIRINGS.iter().find(|entry| entry.1 == self.towers) {
             Some(&(name, _)) if !name.is_empty() => write!(f, "{network}+{name}"),
             _ => f.write_str(network),
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn every_name_parses_into_the_model_that_shows_it() {
-        assert_eq!(Model::all().len(), 13);
+        assert_eq!(Model::all().len(), 11);
         for model in Model::all() {
             assert_eq!(model.to_string().parse::<Model>().unwrap(), model);
         }

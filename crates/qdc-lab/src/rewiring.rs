@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use qdc_core::rewire::{Sdrf, SdrfReport};
+use qdc_core::kernel::Route;
 use qdc_core::{Csr, Filter, Graph, Kernel, KernelReport, Pairs, Sparsify, Spectrum, Transition, Watch};
 use qdc_nn::Propagation;
 use serde::Serialize;
@@ -20,13 +20,6 @@ pub enum Rewiring {
     },
     /// A sparse, normalised kernel.
     Kernel(Kernel),
-    /// The transition matrix of the graph after SDRF.
-    Sdrf {
-        /// The flow.
-        flow: Sdrf,
-        /// Weight of the self-loops.
-        self_loop: f64,
-    },
 }
 
 /// What a rewiring did.
@@ -42,8 +35,6 @@ pub enum RewiringReport {
     },
     /// A kernel.
     Kernel(KernelReport),
-    /// SDRF.
-    Sdrf(SdrfReport),
 }
 
 impl Rewiring {
@@ -55,14 +46,7 @@ impl Rewiring {
         let self_loop = values.real("self_loop");
         let filter = match kind {
             RewiringKind::Plain => return Ok(Self::Plain { self_loop }),
-            RewiringKind::Sdrf => {
-                let flow = Sdrf::new(values.integer("iterations"))
-                    .tau(values.real("tau"))
-                    .removal_bound(values.real("removal_bound"))
-                    .variant(values.text("variant").parse().expect("the table lists the variants"))
-                    .seed(seed);
-                return Ok(Self::Sdrf { flow, self_loop });
-            }
+            RewiringKind::Sdrf => unreachable!("no model is named after SDRF yet (seed {seed})"),
             RewiringKind::Gdc => match values.optional_real("time") {
                 Some(time) => Filter::heat(time)?,
                 None => Filter::ppr(values.real("alpha"))?,
@@ -93,13 +77,11 @@ impl Rewiring {
     ) -> Result<(Csr<f64>, RewiringReport), Error> {
         Ok(match self {
             Self::Plain { self_loop } => plain(graph, *self_loop)?,
-            Self::Sdrf { flow, self_loop } => {
-                let (rewired, report) = flow.run(graph, watch)?;
-                (plain(&rewired, *self_loop)?.0, RewiringReport::Sdrf(report))
-            }
             Self::Kernel(kernel) => {
                 let built = match spectrum {
-                    Some(spectrum) if kernel.needs_eigenpairs() => kernel.build_from(spectrum, graph, watch)?,
+                    Some(spectrum) if kernel.plan(graph)?.route == Route::Spectral => {
+                        kernel.build_from(spectrum, graph, watch)?
+                    }
                     _ => kernel.build(graph, watch)?,
                 };
                 (built.matrix, RewiringReport::Kernel(built.report))
@@ -163,7 +145,12 @@ impl<'a> Rewirings<'a> {
     }
 
     /// The matrices of the towers of a model.
-    pub fn of_model(&self, values: &Hyperparameters, seed: u64, watch: &Watch) -> Result<Vec<Rewired>, Error> {
+    pub fn of_model(
+        &self,
+        values: &Hyperparameters,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<Vec<Rewired>, Error> {
         let attention = values.model().network() == NetworkKind::Gat;
         let towers = values.model().towers().iter();
         towers.map(|&kind| self.get(&Rewiring::new(kind, values, seed)?, attention, watch)).collect()

@@ -91,7 +91,7 @@ pub struct RunRecord {
     /// Every split trained, in order.
     pub splits: Vec<SplitRecord>,
     /// The report of the kernel, or of SDRF; none on the plain graph.
-    pub kernel: Option<Arc<RewiringReport>>,
+    pub kernel: Option<RewiringReport>,
     /// Time the rewirings took, before the first split.
     pub rewiring_seconds: f64,
     /// Time of everything.
@@ -159,7 +159,15 @@ pub fn train(
             let split = &dataset.splits[number];
             let seed = qdc_nn::random::derive(seed, number as u64);
             let trained = train_split(
-                &architecture, &inputs, &dataset.labels, split, number, &schedule, seed, keep, watch,
+                &architecture,
+                &inputs,
+                &dataset.labels,
+                split,
+                number,
+                &schedule,
+                seed,
+                keep,
+                watch,
             )?;
             let record = record(number, &trained, start.elapsed().as_secs_f64());
             if on_split(&record).is_break() {
@@ -183,7 +191,7 @@ pub fn train(
         validation_mean,
         stopped: records.len() < splits.len(),
         splits: records,
-        kernel: rewired.into_iter().map(|made| made.report).find(|report| told(report)),
+        kernel: rewired.iter().map(|made| (*made.report).clone()).find(told),
         rewiring_seconds,
         seconds: start.elapsed().as_secs_f64(),
         notes,
@@ -226,7 +234,10 @@ fn notes(dataset: &Dataset, splits: &[usize]) -> Vec<String> {
     let told = missing.iter().enumerate().filter(|(_, splits)| !splits.is_empty());
     told.map(|(class, splits)| {
         let list: Vec<String> = splits.iter().map(ToString::to_string).collect();
-        format!("class {class} has no training vertex in split {}: it cannot be learnt there", list.join(", "))
+        format!(
+            "class {class} has no training vertex in split {}: it cannot be learnt there",
+            list.join(", ")
+        )
     })
     .collect()
 }
@@ -252,9 +263,14 @@ pub fn architecture(values: &Hyperparameters, classes: usize) -> Architecture {
         widths[layers - 1] = last;
         widths
     };
-    let (layers, hidden, dropout) = (values.integer("layers"), values.integer("hidden"), values.real("dropout"));
+    let (layers, hidden, dropout) =
+        (values.integer("layers"), values.integer("hidden"), values.real("dropout"));
     if !model.is_multiscale() {
-        return Architecture::single(Tower { kind: kind("heads"), widths: stack(layers, hidden, classes), dropout });
+        return Architecture::single(Tower {
+            kind: kind("heads"),
+            widths: stack(layers, hidden, classes),
+            dropout,
+        });
     }
     let combinator = if values.text("combinator") == "add" { Combinator::Add } else { Combinator::Concat };
     let second_hidden = values.optional_integer("qdc_hidden").unwrap_or(hidden);

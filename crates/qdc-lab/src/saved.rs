@@ -88,7 +88,12 @@ pub fn save_best(
     Ok(Some(configuration))
 }
 
-fn build(values: &Hyperparameters, dataset: &Dataset, seed: u64, watch: &Watch) -> Result<Network<f32>, Error> {
+fn build(
+    values: &Hyperparameters,
+    dataset: &Dataset,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Network<f32>, Error> {
     let rewired = Rewirings::new(&dataset.graph).of_model(values, seed, watch)?;
     let matrices = rewired.into_iter().map(|made| made.matrix).collect();
     let inputs = inputs(dataset, values, matrices)?;

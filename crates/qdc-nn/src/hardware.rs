@@ -59,6 +59,44 @@ pub(crate) fn multiply_add<T: Real, const FUSED: bool>(a: T, b: T, c: T) -> T {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
+/// `sum += factor * row` on eight lanes.
+#[inline(always)]
+pub(crate) fn add_scaled_f32<const FUSED: bool>(sum: &mut [f32; 8], factor: f32, row: &[f32; 8]) {
+    #[cfg(target_arch = "x86_64")]
+    if FUSED {
+        use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps};
+        // SAFETY: on x86-64 only `dispatch` sets FUSED, after it has detected AVX2 and FMA; the arrays hold eight
+        // numbers each, and unaligned loads and stores ask for no alignment.
+        unsafe {
+            let (old, row) = (_mm256_loadu_ps(sum.as_ptr()), _mm256_loadu_ps(row.as_ptr()));
+            _mm256_storeu_ps(sum.as_mut_ptr(), _mm256_fmadd_ps(_mm256_set1_ps(factor), row, old));
+        }
+        return;
+    }
+    for lane in 0..8 {
+        sum[lane] = multiply_add::<f32, FUSED>(factor, row[lane], sum[lane]);
+    }
+}
+
+/// `sum += a * b` on eight lanes.
+#[inline(always)]
+pub(crate) fn add_product_f32<const FUSED: bool>(sum: &mut [f32; 8], a: &[f32; 8], b: &[f32; 8]) {
+    #[cfg(target_arch = "x86_64")]
+    if FUSED {
+        use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_loadu_ps, _mm256_storeu_ps};
+        // SAFETY: as in `add_scaled_f32`.
+        unsafe {
+            let (a, b) = (_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr()));
+            let old = _mm256_loadu_ps(sum.as_ptr());
+            _mm256_storeu_ps(sum.as_mut_ptr(), _mm256_fmadd_ps(a, b, old));
+        }
+        return;
+    }
+    for lane in 0..8 {
+        sum[lane] = multiply_add::<f32, FUSED>(a[lane], b[lane], sum[lane]);
+    }
+}
+
 /// A strided view of a dense matrix: entry (i, j) is `values[i * row_step + j * column_step]`.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a, T> {

@@ -3,6 +3,11 @@
 //! A sequential generator makes each number wait for the one before; a hash of the counter does not, so the loops
 //! that draw dropout masks vectorise, and a mask can be drawn again in the backward pass instead of being stored.
 
+use crate::Real;
+
+/// Loops of this fixed length are what the compiler vectorises most reliably.
+const BLOCK: usize = 64;
+
 /// A well-mixed 32-bit hash (the constants are those of "lowbias32", C. Wellons' search for low bias).
 #[inline(always)]
 pub(crate) fn hash(counter: u32) -> u32 {
@@ -52,6 +57,46 @@ impl Mask {
     pub(crate) fn keeps(self, index: usize) -> bool {
         // Two keys: streams that differ in the seed do not overlap as shifted copies of one another.
         hash((index as u32).wrapping_add(self.key) ^ self.second_key) >= self.threshold
+    }
+
+    /// Whether the entries from `first` on stay, for a whole block of them.
+    #[inline(always)]
+    fn block(self, first: usize) -> [bool; BLOCK] {
+        let mut kept = [false; BLOCK];
+        for (at, kept) in kept.iter_mut().enumerate() {
+            *kept = self.keeps(first + at);
+        }
+        kept
+    }
+
+    /// Writes for every entry whether it stays: 1 or 0.
+    #[inline(always)]
+    pub(crate) fn write_flags(self, flags: &mut [u8]) {
+        for (block, flags) in flags.chunks_mut(BLOCK).enumerate() {
+            let kept = self.block(block * BLOCK);
+            for (flag, kept) in flags.iter_mut().zip(kept) {
+                *flag = u8::from(kept);
+            }
+        }
+    }
+
+    /// Replaces every entry x by f(x) / (1 - rate) if it stays, by 0 otherwise.
+    #[inline(always)]
+    pub(crate) fn apply<T: Real>(self, values: &mut [T], f: impl Fn(T) -> T) {
+        let scale = T::from_f64(self.scale);
+        for (block, values) in values.chunks_mut(BLOCK).enumerate() {
+            let kept = self.block(block * BLOCK);
+            if let Ok(values) = <&mut [T; BLOCK]>::try_from(&mut *values) {
+                for at in 0..BLOCK {
+                    let value = f(values[at]) * scale;
+                    values[at] = if kept[at] { value } else { T::ZERO };
+                }
+            } else {
+                for (value, kept) in values.iter_mut().zip(kept) {
+                    *value = if kept { f(*value) * scale } else { T::ZERO };
+                }
+            }
+        }
     }
 
     /// 1 / (1 - rate).

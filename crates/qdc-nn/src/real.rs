@@ -2,10 +2,28 @@
 
 use qdc_core::Scalar;
 
+use crate::hardware;
+
 /// A precision networks can be computed in.
 pub trait Real: Scalar {
     /// The exponential, written so that loops over it vectorise; within 3 units in the last place for `f32`.
     fn fast_exp(self) -> Self;
+
+    /// `sum += factor * row`, lane by lane; fused where `FUSED` says that is one instruction.
+    #[inline(always)]
+    fn add_scaled_lanes<const FUSED: bool>(sum: &mut [Self; 8], factor: Self, row: &[Self; 8]) {
+        for lane in 0..8 {
+            sum[lane] = hardware::multiply_add::<Self, FUSED>(factor, row[lane], sum[lane]);
+        }
+    }
+
+    /// `sum += a * b`, lane by lane; fused where `FUSED` says that is one instruction.
+    #[inline(always)]
+    fn add_product_lanes<const FUSED: bool>(sum: &mut [Self; 8], a: &[Self; 8], b: &[Self; 8]) {
+        for lane in 0..8 {
+            sum[lane] = hardware::multiply_add::<Self, FUSED>(a[lane], b[lane], sum[lane]);
+        }
+    }
 }
 
 impl Real for f64 {
@@ -26,13 +44,23 @@ impl Real for f32 {
         let shifted = x * std::f32::consts::LOG2_E + ROUND;
         let n = shifted - ROUND;
         let r = (x - n * LN2_HIGH) - n * LN2_LOW;
-        let mut power = 1.0 / 5040.0;
-        for coefficient in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
-            power = power * r + coefficient;
-        }
+        let power = 1.0 / 720.0 + r * (1.0 / 5040.0);
+        let power = 1.0 / 24.0 + r * (1.0 / 120.0 + r * power);
+        let power = 1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * power)));
         let exponent = shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
         let value = power * f32::from_bits(exponent);
         if self < -87.0 { 0.0 } else { value }
+    }
+
+    // The compiler vectorises long loops by itself, but not accumulators of eight lanes.
+    #[inline(always)]
+    fn add_scaled_lanes<const FUSED: bool>(sum: &mut [Self; 8], factor: Self, row: &[Self; 8]) {
+        hardware::add_scaled_f32::<FUSED>(sum, factor, row);
+    }
+
+    #[inline(always)]
+    fn add_product_lanes<const FUSED: bool>(sum: &mut [Self; 8], a: &[Self; 8], b: &[Self; 8]) {
+        hardware::add_product_f32::<FUSED>(sum, a, b);
     }
 }
 

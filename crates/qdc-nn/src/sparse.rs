@@ -66,8 +66,16 @@ pub(crate) fn accumulate<T: Real, const W: usize, const FUSED: bool>(
     factor: T,
     row: &[T; W],
 ) {
-    for w in 0..W {
-        sum[w] = multiply_add::<T, FUSED>(factor, row[w], sum[w]);
+    if W > 16 {
+        for w in 0..W {
+            sum[w] = multiply_add::<T, FUSED>(factor, row[w], sum[w]);
+        }
+    } else {
+        let (sum, _) = sum.as_chunks_mut::<LANES>();
+        let (row, _) = row.as_chunks::<LANES>();
+        for (sum, row) in sum.iter_mut().zip(row) {
+            T::add_scaled_lanes::<FUSED>(sum, factor, row);
+        }
     }
 }
 

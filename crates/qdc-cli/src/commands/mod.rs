@@ -6,7 +6,9 @@ mod data;
 mod homophily;
 mod kernel;
 mod merge;
+mod predict;
 mod spectrum;
+mod train;
 
 use clap::Subcommand;
 
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Spectrum(spectrum::SpectrumCommand),
     Homophily(homophily::Homophily),
     Cache(cache::Cache),
+    Train(train::Train),
+    Predict(predict::Predict),
     Completions(completions::Completions),
 }
 
@@ -34,6 +38,8 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Data(command) => command.run(session),
         Command::Homophily(command) => command.run(session),
         Command::Cache(command) => command.run(session),
+        Command::Train(command) => command.run(session),
+        Command::Predict(command) => command.run(session),
         Command::Completions(command) => command.run(session),
     }
 }

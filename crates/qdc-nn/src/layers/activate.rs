@@ -143,26 +143,19 @@ impl<T: Real> Loops for Forward<'_, T> {
 impl<T: Real> Forward<'_, T> {
     #[inline(always)]
     fn rows(self, activation: impl Fn(T) -> T) {
-        let rows = self.x.chunks_exact(self.stride).zip(self.y.chunks_exact_mut(self.stride)).enumerate();
-        for (row, (x, y)) in rows {
-            if self.bias.is_empty() {
-                y.copy_from_slice(x);
-            } else {
-                for ((y, &x), &b) in y.iter_mut().zip(x).zip(self.bias) {
-                    *y = x + b;
+        let Self { mask, bias, stride, x, y, .. } = self;
+        if bias.is_empty() {
+            y.copy_from_slice(x);
+        } else {
+            for (y, x) in y.chunks_exact_mut(stride).zip(x.chunks_exact(stride)) {
+                for at in 0..stride {
+                    y[at] = x[at] + bias[at];
                 }
             }
-            match self.mask {
-                None => y.iter_mut().for_each(|y| *y = activation(*y)),
-                Some(mask) => {
-                    let scale = T::from_f64(mask.scale());
-                    let first = row * self.stride;
-                    for (column, y) in y.iter_mut().enumerate() {
-                        let value = activation(*y) * scale;
-                        *y = if mask.keeps(first + column) { value } else { T::ZERO };
-                    }
-                }
-            }
+        }
+        match mask {
+            Some(mask) => mask.apply(y, activation),
+            None => y.iter_mut().for_each(|y| *y = activation(*y)),
         }
     }
 }
@@ -191,21 +184,13 @@ impl<T: Real> Loops for Backward<'_, T> {
 impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn entries(self, slope: impl Fn(T) -> T) {
-        let entries = self.dx.iter_mut().zip(self.y).zip(self.dy);
-        match self.mask {
-            None => {
-                for ((dx, &y), &dy) in entries {
-                    *dx = dy * slope(y);
-                }
-            }
-            Some(mask) => {
-                let scale = T::from_f64(mask.scale());
-                let share = T::ONE / scale;
-                for (at, ((dx, &y), &dy)) in entries.enumerate() {
-                    let kept = dy * scale * slope(y * share);
-                    *dx = if mask.keeps(at) { kept } else { T::ZERO };
-                }
-            }
+        let Self { mask, y, dy, dx, .. } = self;
+        let share = T::from_f64(mask.map_or(1.0, |mask| 1.0 / mask.scale()));
+        for ((dx, &y), &dy) in dx.iter_mut().zip(y).zip(dy) {
+            *dx = dy * slope(y * share); // y carries the factor of the mask
+        }
+        if let Some(mask) = mask {
+            mask.apply(dx, |dx| dx);
         }
     }
 }

@@ -166,10 +166,8 @@ impl<T: Real> Layer<T> for Attention<T> {
 #[inline(always)]
 fn dot<T: Real, const FUSED: bool>(a: &[T], b: &[T]) -> T {
     let mut lanes = [T::ZERO; 8];
-    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-        for w in 0..8 {
-            lanes[w] = multiply_add::<T, FUSED>(a[w], b[w], lanes[w]);
-        }
+    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+        T::add_product_lanes::<FUSED>(&mut lanes, a, b);
     }
     let [a, b, c, d, e, f, g, h] = lanes;
     ((a + e) + (c + g)) + ((b + f) + (d + h))

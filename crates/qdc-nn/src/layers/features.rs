@@ -102,9 +102,7 @@ impl<T: Real> Loops for Draw<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Self { mask, features, kept } = self;
-        for (at, flag) in kept.flags.iter_mut().enumerate() {
-            *flag = u8::from(mask.keeps(at)); // this loop vectorises, the next cannot
-        }
+        mask.write_flags(&mut kept.flags); // this vectorises, what follows cannot
         let scale = T::from_f64(mask.scale());
         let mut next = 0;
         for row in 0..features.rows() {
@@ -176,9 +174,7 @@ impl<T: Real> Loops for Drop<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let scale = T::from_f64(self.mask.scale());
-        for (at, (y, &x)) in self.y.iter_mut().zip(self.x).enumerate() {
-            *y = if self.mask.keeps(at) { x * scale } else { T::ZERO };
-        }
+        self.y.copy_from_slice(self.x);
+        self.mask.apply(self.y, |x| x);
     }
 }

@@ -1,0 +1,188 @@
+//! Training runs on a generated graph: reproducible, resumable by split, saved and predicted with.
+
+use std::ops::ControlFlow;
+
+use qdc_core::{Features, Split, Watch};
+use qdc_data::{DataDir, Dataset, EdgeReading, Shares};
+use qdc_lab::hyperparameters::TABLE;
+use qdc_lab::{
+    Error, Experiment, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedModel, save_best,
+};
+
+fn dataset() -> Dataset {
+    let source =
+        qdc_data::open("csbm:n=120,homophily=0.8,seed=1", &DataDir::new("nowhere"), EdgeReading::default());
+    source.unwrap().into_dataset().unwrap().with_random_splits(Shares::default(), 0)
+}
+
+fn values(model: &str, set: &[(&str, &str)]) -> Hyperparameters {
+    let mut values = Hyperparameters::new(model.parse().unwrap());
+    values.set("hidden", "8").unwrap();
+    set.iter().for_each(|(name, value)| values.set(name, value).unwrap());
+    values
+}
+
+fn train(
+    dataset: &Dataset,
+    values: &Hyperparameters,
+    splits: &[usize],
+    threads: usize,
+) -> Result<Run, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let patience = Patience { max_steps: 60, ..Patience::default() };
+    let keep = Keep { weights: true, curve: true };
+    let experiment = Experiment { dataset, hyperparameters: values, seed: 7, splits, patience, keep };
+    let rewirings = Rewirings::new(&dataset.graph);
+    pool.install(|| qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(())))
+}
+
+#[test]
+fn a_run_does_not_depend_on_threads_nor_a_split_on_the_others() {
+    let dataset = dataset();
+    let values = values("gcn+qdc", &[]);
+    let one = train(&dataset, &values, &[0, 1, 2], 1).unwrap();
+    let two = train(&dataset, &values, &[0, 1, 2], 2).unwrap();
+    let alone = train(&dataset, &values, &[2], 1).unwrap();
+    assert_eq!(one.weights, two.weights);
+    assert_eq!(one.curves, two.curves);
+    assert_eq!(one.weights[2], alone.weights[0]);
+    assert_ne!(one.weights[0], one.weights[1]);
+}
+
+#[test]
+fn every_model_trains_better_than_chance() {
+    let dataset = dataset();
+    for model in Model::all() {
+        let mut values = values(&model.to_string(), &[("dropout", "0.2")]);
+        if model.to_string().ends_with("sdrf") {
+            values.set("iterations", "5").unwrap();
+        }
+        let run = train(&dataset, &values, &[0], 1).unwrap();
+        let record = &run.record;
+        assert!(record.splits[0].train > 1.2 / dataset.classes as f64, "{model}: {:?}", record.splits[0]);
+        let json = serde_json::to_value(record).unwrap();
+        for key in [
+            "dataset",
+            "model",
+            "hyperparameters",
+            "seed",
+            "test_mean",
+            "test_std",
+            "validation_mean",
+            "splits",
+            "kernel",
+            "seconds",
+        ] {
+            assert!(json.get(key).is_some(), "{model} has no {key}");
+        }
+    }
+}
+
+#[test]
+fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
+    let dataset = dataset();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    for model in ["gat+multiscale", "gcn+gdc"] {
+        let run = train(&dataset, &values(model, &[]), &[0, 1], 1).unwrap();
+        let best = save_best(&path, &run, &dataset, "csbm", &Watch::silent()).unwrap().unwrap();
+        let saved = SavedModel::open(&path).unwrap();
+        let predicted = saved.predict(&dataset, &Watch::silent()).unwrap();
+        let test = dataset.splits[best.split].test();
+        let right = test.iter().filter(|&&v| predicted[v as usize] == dataset.labels[v as usize]).count();
+        assert_eq!(right as f64 / test.len() as f64, best.test);
+        let source = qdc_data::open(
+            "csbm:n=120,homophily=0.8,seed=2",
+            &DataDir::new("nowhere"),
+            EdgeReading::default(),
+        );
+        let other = source.unwrap().into_dataset().unwrap();
+        assert!(matches!(saved.predict(&other, &Watch::silent()), Err(Error::OtherGraph { .. })));
+    }
+    std::fs::write(&path, b"not a model").unwrap();
+    assert!(SavedModel::open(&path).is_err());
+}
+
+#[test]
+fn bad_input_is_an_error_with_the_place() {
+    let mut dataset = dataset();
+    let values = values("gcn", &[]);
+    let error = train(&dataset, &values, &[10], 1).unwrap_err();
+    assert!(error.to_string().contains("there is no split 10"), "{error}");
+
+    let split = &dataset.splits[0];
+    let (validation, test) = (split.validation().to_vec(), split.test().to_vec());
+    dataset.splits[0] = Split::new(120, vec![], validation, test).unwrap();
+    let error = train(&dataset, &values, &[0], 1).unwrap_err();
+    assert_eq!(error.to_string(), "the training set of split 0 is empty");
+
+    let mut dense = dataset.features.to_dense();
+    dense[5] = f32::NAN;
+    dataset.features = Features::from_dense(dataset.features.columns(), dense);
+    let error = train(&dataset, &values, &[1], 1).unwrap_err();
+    assert_eq!(error.to_string(), "feature 5 of vertex 0 is NaN");
+}
+
+#[test]
+fn a_class_without_training_vertices_is_a_remark() {
+    let mut dataset = dataset();
+    let split = &dataset.splits[0];
+    let others = split.train().iter().copied().filter(|&v| dataset.labels[v as usize] != 0);
+    let train_set: Vec<u32> = others.collect();
+    let (validation, test) = (split.validation().to_vec(), split.test().to_vec());
+    dataset.splits[0] = Split::new(120, train_set, validation, test).unwrap();
+    let run = train(&dataset, &values("mlp", &[]), &[0], 1).unwrap();
+    assert_eq!(run.record.notes.len(), 1);
+    assert!(
+        run.record.notes[0].starts_with("class 0 has no training vertex in split 0"),
+        "{:?}",
+        run.record.notes
+    );
+}
+
+#[test]
+fn a_loss_that_is_not_finite_ends_its_split_with_a_record() {
+    let mut dataset = dataset();
+    // As large as single precision goes: sums of them overflow.
+    let dense = dataset.features.to_dense();
+    let largest = dense.iter().fold(0f32, |a, b| a.max(b.abs()));
+    let huge: Vec<f32> = dense.iter().map(|value| value / largest * 3e38).collect();
+    dataset.features = Features::from_dense(dataset.features.columns(), huge);
+    let run = train(&dataset, &values("gcn", &[("hidden", "256")]), &[0], 1).unwrap();
+    assert!(run.record.splits[0].diverged_at.is_some(), "{:?}", run.record.splits[0]);
+}
+
+#[test]
+fn the_callback_can_end_a_run() {
+    let dataset = dataset();
+    let values = values("mlp", &[]);
+    let patience = Patience { max_steps: 2, ..Patience::default() };
+    let experiment = Experiment {
+        dataset: &dataset,
+        hyperparameters: &values,
+        seed: 0,
+        splits: &[0, 1, 2, 3],
+        patience,
+        keep: Keep::default(),
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let rewirings = Rewirings::new(&dataset.graph);
+    let run = pool
+        .install(|| qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Break(())))
+        .unwrap();
+    assert!(run.record.stopped);
+    assert!(run.record.splits.len() < 4);
+}
+
+#[test]
+fn the_documentation_lists_every_hyperparameter() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/models.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for entry in &TABLE {
+        assert!(
+            page.contains(&format!("`{}`", entry.name)),
+            "{} is not in docs/reference/models.md",
+            entry.name
+        );
+    }
+}
