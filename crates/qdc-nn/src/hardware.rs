@@ -78,23 +78,30 @@ pub(crate) fn add_scaled_f32<const FUSED: bool>(sum: &mut [f32; 8], factor: f32,
     }
 }
 
-/// `sum += a * b` on eight lanes.
+/// The scalar product of two slices, as eight partial sums; what exceeds a multiple of eight is not looked at.
 #[inline(always)]
-pub(crate) fn add_product_f32<const FUSED: bool>(sum: &mut [f32; 8], a: &[f32; 8], b: &[f32; 8]) {
+pub(crate) fn dot_lanes_f32<const FUSED: bool>(a: &[f32], b: &[f32]) -> [f32; 8] {
+    let chunks = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
+    let mut lanes = [0.0; 8];
     #[cfg(target_arch = "x86_64")]
     if FUSED {
-        use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_loadu_ps, _mm256_storeu_ps};
-        // SAFETY: as in `add_scaled_f32`.
+        use std::arch::x86_64::{_mm256_fmadd_ps, _mm256_loadu_ps, _mm256_setzero_ps, _mm256_storeu_ps};
+        // SAFETY: as in `add_scaled_f32`; the sum stays in a register.
         unsafe {
-            let (a, b) = (_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr()));
-            let old = _mm256_loadu_ps(sum.as_ptr());
-            _mm256_storeu_ps(sum.as_mut_ptr(), _mm256_fmadd_ps(a, b, old));
+            let mut sum = _mm256_setzero_ps();
+            for (a, b) in chunks {
+                sum = _mm256_fmadd_ps(_mm256_loadu_ps(a.as_ptr()), _mm256_loadu_ps(b.as_ptr()), sum);
+            }
+            _mm256_storeu_ps(lanes.as_mut_ptr(), sum);
         }
-        return;
+        return lanes;
     }
-    for lane in 0..8 {
-        sum[lane] = multiply_add::<f32, FUSED>(a[lane], b[lane], sum[lane]);
+    for (a, b) in chunks {
+        for lane in 0..8 {
+            lanes[lane] = multiply_add::<f32, FUSED>(a[lane], b[lane], lanes[lane]);
+        }
     }
+    lanes
 }
 
 /// A strided view of a dense matrix: entry (i, j) is `values[i * row_step + j * column_step]`.

@@ -17,12 +17,16 @@ pub trait Real: Scalar {
         }
     }
 
-    /// `sum += a * b`, lane by lane; fused where `FUSED` says that is one instruction.
+    /// The scalar product of two slices whose lengths are multiples of 8; lanes are summed in a fixed order.
     #[inline(always)]
-    fn add_product_lanes<const FUSED: bool>(sum: &mut [Self; 8], a: &[Self; 8], b: &[Self; 8]) {
-        for lane in 0..8 {
-            sum[lane] = hardware::multiply_add::<Self, FUSED>(a[lane], b[lane], sum[lane]);
+    fn dot<const FUSED: bool>(a: &[Self], b: &[Self]) -> Self {
+        let mut lanes = [Self::ZERO; 8];
+        for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
+            for lane in 0..8 {
+                lanes[lane] = hardware::multiply_add::<Self, FUSED>(a[lane], b[lane], lanes[lane]);
+            }
         }
+        sum_lanes(lanes)
     }
 }
 
@@ -59,9 +63,15 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn add_product_lanes<const FUSED: bool>(sum: &mut [Self; 8], a: &[Self; 8], b: &[Self; 8]) {
-        hardware::add_product_f32::<FUSED>(sum, a, b);
+    fn dot<const FUSED: bool>(a: &[Self], b: &[Self]) -> Self {
+        sum_lanes(hardware::dot_lanes_f32::<FUSED>(a, b))
     }
+}
+
+/// The sum of eight lanes, as a tree.
+#[inline(always)]
+fn sum_lanes<T: Scalar>([a, b, c, d, e, f, g, h]: [T; 8]) -> T {
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
 #[cfg(test)]

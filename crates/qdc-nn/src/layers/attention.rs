@@ -162,17 +162,6 @@ impl<T: Real> Layer<T> for Attention<T> {
     }
 }
 
-/// The scalar product of two padded rows; lanes are summed in a fixed order.
-#[inline(always)]
-fn dot<T: Real, const FUSED: bool>(a: &[T], b: &[T]) -> T {
-    let mut lanes = [T::ZERO; 8];
-    for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
-        T::add_product_lanes::<FUSED>(&mut lanes, a, b);
-    }
-    let [a, b, c, d, e, f, g, h] = lanes;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
-}
-
 /// `sum += factor * row`.
 #[inline(always)]
 fn add_scaled<T: Real, const FUSED: bool>(sum: &mut [T], factor: T, row: &[T]) {
@@ -185,7 +174,7 @@ fn add_scaled<T: Real, const FUSED: bool>(sum: &mut [T], factor: T, row: &[T]) {
 #[inline(always)]
 fn edge_factor<T: Real, const FUSED: bool>(edge: Option<(&[T], &[T])>, head: usize, stride: usize) -> T {
     edge.map_or(T::ZERO, |(weight, attention)| {
-        dot::<T, FUSED>(&weight[head * stride..][..stride], &attention[head * stride..][..stride])
+        T::dot::<FUSED>(&weight[head * stride..][..stride], &attention[head * stride..][..stride])
     })
 }
 
@@ -227,8 +216,8 @@ impl<T: Real> Loops for Forward<'_, T> {
         let matrix = graph.matrix();
         for i in 0..matrix.rows() {
             for (h, x) in x.row(i).chunks_exact(stride).enumerate() {
-                layer.source[i * heads + h] = dot::<T, FUSED>(x, &source[h * stride..][..stride]);
-                layer.target[i * heads + h] = dot::<T, FUSED>(x, &target[h * stride..][..stride]);
+                layer.source[i * heads + h] = T::dot::<FUSED>(x, &source[h * stride..][..stride]);
+                layer.target[i * heads + h] = T::dot::<FUSED>(x, &target[h * stride..][..stride]);
             }
         }
         let y_stride = y.stride();
@@ -241,7 +230,6 @@ impl<T: Real> Loops for Forward<'_, T> {
             y.fill(T::ZERO);
             for h in 0..heads {
                 let p = &mut attention[h * length..][..length];
-                let q = &mut layer.row_weights[..length];
                 let target = layer.target[i * heads + h];
                 let c = edge_factor::<T, FUSED>(edge, h, stride);
                 let mut highest = T::from_f64(f64::NEG_INFINITY);
@@ -250,9 +238,14 @@ impl<T: Real> Loops for Forward<'_, T> {
                     *p = leaky(if edge.is_some() { score + c * value } else { score });
                     highest = highest.max(*p);
                 }
-                for p in p.iter_mut() {
-                    *p = (*p - highest).fast_exp();
-                }
+                p.iter_mut().for_each(|p| *p -= highest);
+            }
+            for p in attention.iter_mut() {
+                *p = p.fast_exp(); // all heads in one loop: most rows are short
+            }
+            for h in 0..heads {
+                let p = &mut attention[h * length..][..length];
+                let q = &mut layer.row_weights[..length];
                 let inverse = T::ONE / p.iter().copied().sum::<T>();
                 for (at, ((q, p), &value)) in q.iter_mut().zip(p.iter_mut()).zip(values).enumerate() {
                     *p *= inverse;
@@ -311,7 +304,7 @@ impl<T: Real> Loops for Backward<'_, T> {
                 for at in 0..length {
                     let row = (columns[at] as usize * heads + h) * stride;
                     let k = factor(mask, edge_values, first + h * length + at, values[at]) * share;
-                    dp[at] = k * dot::<T, FUSED>(g, &x.values()[row..row + stride]);
+                    dp[at] = k * T::dot::<FUSED>(g, &x.values()[row..row + stride]);
                     mean += p[at] * dp[at];
                     add_scaled::<T, FUSED>(&mut dx.values_mut()[row..row + stride], p[at] * k, g);
                 }
