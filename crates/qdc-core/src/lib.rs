@@ -17,6 +17,7 @@ pub mod kernel;
 mod labelled;
 pub mod normalize;
 pub mod order;
+pub mod rewire;
 mod scalar;
 pub mod sparsify;
 pub mod spectrum;

@@ -1,0 +1,193 @@
+//! Balanced Forman curvature of an edge (Topping et al., "Understanding over-squashing and bottlenecks on graphs via
+//! curvature", definition 1).
+//!
+//! With d the degrees of i and j, t their common neighbours, s the vertices on squares over i~j without a diagonal,
+//! and g the most such squares through one of them,
+//!
+//! curvature(i, j) = 2/d_i + 2/d_j - 2 + 2 t / max(d) + t / min(d) + s / (g max(d)),
+//!
+//! and 0 if an end has degree 1. A square over i~j is an edge k~l from I = N(i) \ N(j) \ {j} to
+//! J = N(j) \ N(i) \ {i}; so s counts the vertices of I and J that such edges touch, and g is the largest number of
+//! them at one vertex. Both come from one count per vertex, |N(k) and J| or |N(l) and I|.
+
+use rayon::prelude::*;
+
+use super::neighbourhoods::{Bits, Neighbourhoods};
+use crate::{Error, Graph, Watch};
+
+/// Which curvature is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// The published formula.
+    #[default]
+    Formula,
+    /// What the authors' published program computes: squares with diagonals, the paths through the edge itself and
+    /// its ends count too, degree 1 is no exception, and a candidate edge is tried in one direction only. Published
+    /// SDRF results come from it.
+    Code,
+}
+
+/// The balanced Forman curvature of every edge, along [`Graph::edge_list`]; weights are ignored.
+///
+/// Costs, for each edge, min(degree, N / 64) steps for every neighbour of its ends. Edges are spread over the
+/// current thread pool; the result does not depend on the number of threads.
+///
+/// ```
+/// use qdc_core::rewire::{Variant, balanced_forman};
+/// use qdc_core::{EdgeRule, Graph, Watch};
+///
+/// let square = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)], EdgeRule::Undirected)?;
+/// let curvature = balanced_forman(&square, Variant::Formula, &Watch::silent())?;
+/// assert_eq!(curvature, [1.0; 4]); // each edge lies on one square: s = 2, g = 1
+/// # Ok::<(), qdc_core::Error>(())
+/// ```
+pub fn balanced_forman(graph: &Graph, variant: Variant, watch: &Watch) -> Result<Vec<f64>, Error> {
+    let neighbourhoods = Neighbourhoods::new(graph);
+    let edges: Vec<(u32, u32)> = neighbourhoods.edges().collect();
+    curvatures(&neighbourhoods, &edges, variant, watch)
+}
+
+/// The curvature of some edges.
+pub(super) fn curvatures(
+    neighbourhoods: &Neighbourhoods,
+    edges: &[(u32, u32)],
+    variant: Variant,
+    watch: &Watch,
+) -> Result<Vec<f64>, Error> {
+    const CHUNK: usize = 256;
+    let phase = watch.phase("curvature", edges.len() as u64);
+    let chunks = edges
+        .par_chunks(CHUNK)
+        .map_init(
+            || Sides::new(neighbourhoods.nodes()),
+            |sides, chunk| {
+                let values: Vec<f64> = chunk
+                    .iter()
+                    .map(|&(x, y)| {
+                        sides.look_at(neighbourhoods, x, y, variant);
+                        sides.terms().curvature(variant)
+                    })
+                    .collect();
+                phase.advance(chunk.len() as u64)?;
+                Ok(values)
+            },
+        )
+        .collect::<Result<Vec<_>, Error>>()?;
+    Ok(chunks.concat())
+}
+
+/// What the curvature of an edge is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) degrees: [usize; 2],
+    pub(super) triangles: usize,
+    /// Vertices with a positive count of squares.
+    pub(super) on_squares: usize,
+    /// The largest count.
+    pub(super) most_squares: u32,
+}
+
+impl Terms {
+    pub(super) fn curvature(&self, variant: Variant) -> f64 {
+        let [a, b] = self.degrees;
+        if variant == Variant::Formula && a.min(b) == 1 {
+            return 0.0;
+        }
+        let (most, least) = (a.max(b) as f64, a.min(b) as f64);
+        let squares = match self.most_squares {
+            0 => 0.0,
+            largest => self.on_squares as f64 / (f64::from(largest) * most),
+        };
+        let triangles = self.triangles as f64;
+        2.0 / most + 2.0 / least - 2.0 + 2.0 * triangles / most + triangles / least + squares
+    }
+
+    /// Enters one more vertex with its count of squares.
+    pub(super) fn see(&mut self, count: u32) {
+        self.on_squares += usize::from(count > 0);
+        self.most_squares = self.most_squares.max(count);
+    }
+}
+
+/// The vertices on both sides of an edge x~y, and how many squares over the edge each lies on.
+///
+/// `formula`: the sides are I and J, the neighbours of one end only. `code`: all neighbours of x, and of y. In both
+/// the count of a vertex k beside x is |N(k) and (side of y)|, less one if k itself stands there.
+#[derive(Clone, Debug)]
+pub(super) struct Sides {
+    pub(super) members: [Vec<u32>; 2],
+    /// Along `members`.
+    pub(super) counts: [Vec<u32>; 2],
+    /// `members` as bits.
+    pub(super) bits: [Bits; 2],
+    degrees: [usize; 2],
+    triangles: usize,
+}
+
+impl Sides {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self {
+            members: Default::default(),
+            counts: Default::default(),
+            bits: [Bits::new(nodes), Bits::new(nodes)],
+            degrees: [0; 2],
+            triangles: 0,
+        }
+    }
+
+    /// Turns to the edge x~y.
+    pub(super) fn look_at(&mut self, neighbourhoods: &Neighbourhoods, x: u32, y: u32, variant: Variant) {
+        for side in 0..2 {
+            self.bits[side].clear(&self.members[side]);
+            self.members[side].clear();
+            self.counts[side].clear();
+        }
+        let (of_x, of_y) = (neighbourhoods.of(x), neighbourhoods.of(y));
+        self.degrees = [of_x.len(), of_y.len()];
+        self.triangles = 0;
+        for_each_in_union(of_x, of_y, |vertex, in_x, in_y| {
+            let shared = in_x && in_y;
+            self.triangles += usize::from(shared);
+            let is_end = vertex == x || vertex == y;
+            if variant == Variant::Formula && (shared || is_end) {
+                return;
+            }
+            for (side, inside) in [in_x, in_y].into_iter().enumerate() {
+                if inside {
+                    self.members[side].push(vertex);
+                    self.bits[side].insert(vertex);
+                }
+            }
+        });
+        for side in 0..2 {
+            let opposite = &self.bits[1 - side];
+            self.counts[side].extend(self.members[side].iter().map(|&vertex| {
+                neighbourhoods.count_in(vertex, opposite) - u32::from(opposite.contains(vertex))
+            }));
+        }
+    }
+
+    pub(super) fn terms(&self) -> Terms {
+        let mut terms =
+            Terms { degrees: self.degrees, triangles: self.triangles, on_squares: 0, most_squares: 0 };
+        self.counts.iter().flatten().for_each(|&count| terms.see(count));
+        terms
+    }
+
+    /// The count of a vertex on a side, if it stands there.
+    pub(super) fn count(&self, side: usize, vertex: u32) -> Option<u32> {
+        self.members[side].binary_search(&vertex).ok().map(|at| self.counts[side][at])
+    }
+}
+
+/// Calls `visit(vertex, in a, in b)` for each vertex of two ascending lists, in ascending order.
+fn for_each_in_union(a: &[u32], b: &[u32], mut visit: impl FnMut(u32, bool, bool)) {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let Some(&vertex) = match (a.peek(), b.peek()) {
+        (Some(&x), Some(&y)) => Some(x.min(y)),
+        (x, y) => x.copied().or(y.copied()),
+    } {
+        visit(vertex, a.next_if_eq(&&vertex).is_some(), b.next_if_eq(&&vertex).is_some());
+    }
+}
