@@ -22,6 +22,15 @@ pub enum Error {
         nodes: usize,
     },
 
+    /// A vertex that does not exist was asked for.
+    #[error("vertex {vertex} does not exist: the graph has {nodes} vertices")]
+    UnknownVertex {
+        /// The vertex.
+        vertex: u64,
+        /// Number of vertices.
+        nodes: usize,
+    },
+
     /// A weight is negative, infinite or not a number.
     #[error("edge ({from}, {to}) has weight {weight}; weights are finite and not negative")]
     BadWeight {
@@ -219,7 +228,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::EmptyGraph => Some("give at least one edge, or state the number of vertices".into()),
-            Self::VertexOutOfRange { .. } => Some("vertices count from 0".into()),
+            Self::VertexOutOfRange { .. } | Self::UnknownVertex { .. } => {
+                Some("vertices count from 0".into())
+            }
             Self::Asymmetric { .. } => {
                 Some("say how to make it undirected: --directed --symmetrize or|max|mean".into())
             }

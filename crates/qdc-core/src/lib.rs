@@ -9,6 +9,7 @@
 pub mod chebyshev;
 pub mod csr;
 pub mod defaults;
+pub mod dynamics;
 mod error;
 pub mod filter;
 pub mod graph;
@@ -25,6 +26,7 @@ pub mod transition;
 pub mod watch;
 
 pub use csr::Csr;
+pub use dynamics::Dynamics;
 pub use error::Error;
 pub use filter::Filter;
 pub use graph::{EdgeRule, Graph, Symmetrize};

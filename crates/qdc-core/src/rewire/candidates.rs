@@ -23,7 +23,7 @@ pub(super) fn candidates(
     variant: Variant,
 ) -> Vec<Candidate> {
     sides.look_at(neighbourhoods, x, y, variant);
-    let terms = sides.terms();
+    let terms = sides.count_all(neighbourhoods);
     let before = terms.curvature(variant);
     let (of_x, of_y) = (neighbourhoods.of(x), neighbourhoods.of(y));
     let shared = |vertex: u32| neighbourhoods.adjacent(x, vertex) && neighbourhoods.adjacent(y, vertex);

@@ -66,7 +66,7 @@ pub(super) fn curvatures(
                     .iter()
                     .map(|&(x, y)| {
                         sides.look_at(neighbourhoods, x, y, variant);
-                        sides.terms().curvature(variant)
+                        sides.terms(neighbourhoods).curvature(variant)
                     })
                     .collect();
                 phase.advance(chunk.len() as u64)?;
@@ -117,7 +117,7 @@ impl Terms {
 #[derive(Clone, Debug)]
 pub(super) struct Sides {
     pub(super) members: [Vec<u32>; 2],
-    /// Along `members`.
+    /// Along `members`, once they were counted.
     pub(super) counts: [Vec<u32>; 2],
     /// `members` as bits.
     pub(super) bits: [Bits; 2],
@@ -160,19 +160,45 @@ impl Sides {
                 }
             }
         });
-        for side in 0..2 {
-            let opposite = &self.bits[1 - side];
-            self.counts[side].extend(self.members[side].iter().map(|&vertex| {
-                neighbourhoods.count_in(vertex, opposite) - u32::from(opposite.contains(vertex))
-            }));
-        }
     }
 
-    pub(super) fn terms(&self) -> Terms {
-        let mut terms =
-            Terms { degrees: self.degrees, triangles: self.triangles, on_squares: 0, most_squares: 0 };
-        self.counts.iter().flatten().for_each(|&count| terms.see(count));
+    /// The terms of the curvature, without the counts.
+    ///
+    /// A vertex whose degree does not exceed the largest count so far cannot raise it: whether it lies on a square
+    /// at all is then enough, and known after a few steps. On graphs with hubs this saves most of the work.
+    pub(super) fn terms(&self, neighbourhoods: &Neighbourhoods) -> Terms {
+        let mut terms = self.terms_without_squares();
+        for side in 0..2 {
+            let opposite = &self.bits[1 - side];
+            for &vertex in &self.members[side] {
+                let own = u32::from(opposite.contains(vertex));
+                if neighbourhoods.of(vertex).len() <= terms.most_squares as usize {
+                    terms.on_squares += usize::from(neighbourhoods.has_more_in(vertex, opposite, own));
+                } else {
+                    terms.see(neighbourhoods.count_in(vertex, opposite) - own);
+                }
+            }
+        }
         terms
+    }
+
+    /// Fills in the counts, and gives the terms.
+    pub(super) fn count_all(&mut self, neighbourhoods: &Neighbourhoods) -> Terms {
+        let mut terms = self.terms_without_squares();
+        for side in 0..2 {
+            let opposite = &self.bits[1 - side];
+            for &vertex in &self.members[side] {
+                let own = u32::from(opposite.contains(vertex));
+                let count = neighbourhoods.count_in(vertex, opposite) - own;
+                self.counts[side].push(count);
+                terms.see(count);
+            }
+        }
+        terms
+    }
+
+    fn terms_without_squares(&self) -> Terms {
+        Terms { degrees: self.degrees, triangles: self.triangles, on_squares: 0, most_squares: 0 }
     }
 
     /// The count of a vertex on a side, if it stands there.

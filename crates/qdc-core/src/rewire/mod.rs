@@ -8,6 +8,7 @@
 mod candidates;
 mod curvature;
 mod neighbourhoods;
+mod popcount;
 
 use std::collections::BTreeMap;
 

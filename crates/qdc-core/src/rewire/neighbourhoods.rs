@@ -1,10 +1,15 @@
 //! Neighbourhoods that change edge by edge, and fast counts of common neighbours.
 //!
-//! Every vertex has a sorted list of neighbours; a vertex whose list is longer than a bitset over all vertices has
-//! the bitset too. A vertex is that heavy only if its degree exceeds N / 64, so all bitsets together are no larger
-//! than the lists, and counting |N(k) and S| costs min(degree, N / 64) steps.
+//! Every vertex has a sorted list of neighbours; a vertex whose list takes longer to look through than a bitset over
+//! all vertices has the bitset too. A vertex is that heavy only if its degree exceeds N / 64, so all bitsets
+//! together are no larger than a small multiple of the lists, and counting |N(k) and S| costs
+//! min(degree, N / 64) steps.
 
+use super::popcount::common_bits;
 use crate::Graph;
+
+/// Words of two bitsets that are compared in the time of looking up one neighbour.
+const WORDS_A_STEP: usize = 1;
 
 /// A set of vertices as bits.
 #[derive(Clone, Debug)]
@@ -38,7 +43,7 @@ impl Bits {
     }
 
     fn common(&self, other: &Self) -> u32 {
-        self.words.iter().zip(&other.words).map(|(a, b)| (a & b).count_ones()).sum()
+        common_bits(&self.words, &other.words)
     }
 }
 
@@ -82,6 +87,18 @@ impl Neighbourhoods {
             Some(bits) => bits.common(set),
             None => self.of(vertex).iter().map(|&other| u32::from(set.contains(other))).sum(),
         }
+    }
+
+    /// Whether |N(vertex) and `set`| > `bound`; stops as soon as that is clear.
+    pub(super) fn has_more_in(&self, vertex: u32, set: &Bits, bound: u32) -> bool {
+        if let Some(bits) = &self.bits[vertex as usize] {
+            return bits.common(set) > bound;
+        }
+        let mut count = 0;
+        self.of(vertex).iter().any(|&other| {
+            count += u32::from(set.contains(other));
+            count > bound
+        })
     }
 
     pub(super) fn connect(&mut self, a: u32, b: u32) {
@@ -132,10 +149,10 @@ impl Neighbourhoods {
         touched
     }
 
-    /// Gives a vertex its bitset once its list is the longer of the two.
+    /// Gives a vertex its bitset once that is the cheaper one to count in.
     fn weigh(&mut self, vertex: u32) {
         let list = &self.lists[vertex as usize];
-        if list.len() > self.nodes().div_ceil(64) {
+        if WORDS_A_STEP * list.len() > self.nodes().div_ceil(64) {
             let mut bits = Bits::new(self.nodes());
             list.iter().for_each(|&other| bits.insert(other));
             self.bits[vertex as usize] = Some(bits);
