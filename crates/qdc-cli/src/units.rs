@@ -44,6 +44,21 @@ pub(crate) fn peak_memory() -> Option<u64> {
     kilobytes_after("/proc/self/status", "VmHWM:")
 }
 
+/// The memory this process holds now, in bytes; `None` where the system does not tell.
+pub(crate) fn current_memory() -> Option<u64> {
+    kilobytes_after("/proc/self/status", "VmRSS:")
+}
+
+/// The CPU time of all threads that are alive, in seconds; `None` where the system does not tell.
+pub(crate) fn cpu_seconds() -> Option<f64> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let nanoseconds: u64 = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("schedstat")).ok())
+        .filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+        .sum();
+    Some(nanoseconds as f64 * 1e-9)
+}
+
 /// Memory that can be had without swapping, in bytes; `None` where the system does not tell.
 pub(crate) fn available_memory() -> Option<u64> {
     kilobytes_after("/proc/meminfo", "MemAvailable:")

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::chebyshev::Line;
 use crate::{Csr, Error, Scalar};
 
 /// Values closer than this count as equal when the largest of a row are chosen; values not above it never are.
@@ -137,7 +138,7 @@ impl Rule {
         &self,
         rows: &[u32],
         positions: &[u32],
-        panel: &[[T; W]],
+        panel: &[Line<T, W>],
     ) -> Vec<Row> {
         let mut keepers: Vec<Keeper<'_>> = rows.iter().map(|&row| Keeper::new(self, row)).collect();
         let mut floors = [T::from_f64(f64::INFINITY); W];
@@ -385,7 +386,7 @@ mod tests {
                 .map(|i| rule.keep_row(i as u32, 0, &(0..6).map(|j| at(i, j)).collect::<Vec<_>>()))
                 .collect();
             let positions = [3u32, 1, 5, 0, 2, 4];
-            let mut panel = [[0.0; 8]; 6];
+            let mut panel = [Line([0.0; 8]); 6];
             for i in 0..6 { for j in 0..6 { panel[positions[j] as usize][i] = at(i, j); } }
             prop_assert_eq!(&rule.keep_panel(&[0, 1, 2, 3, 4, 5], &positions, &panel), &by_row);
             let matrix = rule.assemble(by_row);

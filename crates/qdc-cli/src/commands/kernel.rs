@@ -40,14 +40,36 @@ pub(super) struct Built<'a> {
     report: &'a KernelReport,
     rows: Option<[usize; 2]>,
     seconds: f64,
+    cpu_seconds: Option<f64>,
     peak_memory_bytes: Option<u64>,
+    loaded_memory_bytes: Option<u64>,
     output: &'a Path,
 }
 
+/// What the clock, the CPU and the memory stood at when the work began.
+pub(super) struct Started {
+    at: Instant,
+    cpu: Option<f64>,
+    memory: Option<u64>,
+}
+
+impl Started {
+    pub(super) fn now() -> Self {
+        Self { at: Instant::now(), cpu: units::cpu_seconds(), memory: units::current_memory() }
+    }
+}
+
 impl<'a> Built<'a> {
-    pub(super) fn new(report: &'a KernelReport, started: Instant, output: &'a Path) -> Self {
-        let seconds = started.elapsed().as_secs_f64();
-        Self { report, rows: None, seconds, peak_memory_bytes: units::peak_memory(), output }
+    pub(super) fn new(report: &'a KernelReport, started: &Started, output: &'a Path) -> Self {
+        Self {
+            report,
+            rows: None,
+            seconds: started.at.elapsed().as_secs_f64(),
+            cpu_seconds: units::cpu_seconds().zip(started.cpu).map(|(end, start)| end - start),
+            peak_memory_bytes: units::peak_memory(),
+            loaded_memory_bytes: started.memory,
+            output,
+        }
     }
 }
 
@@ -82,17 +104,17 @@ impl Kernel {
         check_output(&self.output)?;
         let graph = self.graph.load(session)?.into_graph();
         refuse_if_too_large(&kernel.plan(&graph)?, session)?;
-        let started = Instant::now();
+        let started = Started::now();
         if let Some(rows) = self.rows {
             let shard = kernel.build_rows(&graph, rows.clone(), &session.watch)?;
-            let mut built = Built::new(&shard.manifest.report, started, &self.output);
+            let mut built = Built::new(&shard.manifest.report, &started, &self.output);
             built.rows = Some([rows.start, rows.end]);
             merge::write_shard(&self.output, &shard)?;
             warn(&shard.manifest.report);
             return session.show(&built);
         }
         let BuiltKernel { matrix, report } = kernel.build(&graph, &session.watch)?;
-        let built = Built::new(&report, started, &self.output);
+        let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
         warn(&report);
         session.show(&built)

@@ -3,14 +3,13 @@
 //! A shard is a SciPy file of its rows, and beside it `FILE.json`, its manifest: graph, parameters, range.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 use qdc_core::kernel::ShardManifest;
 use qdc_core::{BuiltKernel, Shard};
 use qdc_data::{matrix, output::write_file};
 
-use super::kernel::{Built, check_output, warn, write};
+use super::kernel::{Built, Started, check_output, warn, write};
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -28,10 +27,10 @@ pub(crate) struct Merge {
 impl Merge {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         check_output(&self.output)?;
-        let started = Instant::now();
+        let started = Started::now();
         let shards: Vec<Shard> = self.shards.iter().map(|path| read_shard(path)).collect::<Result<_, _>>()?;
         let BuiltKernel { matrix, report } = Shard::merge(shards)?;
-        let built = Built::new(&report, started, &self.output);
+        let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
         warn(&report);
         session.show(&built)

@@ -6,13 +6,13 @@
 use std::mem::swap;
 
 use super::Operator;
-use super::step::{Rows, step};
+use super::step::{Line, Rows, step};
 use crate::Scalar;
 
 /// The memory of one worker: two panels, and the vertices reached so far.
 pub(crate) struct Workspace<T, const W: usize> {
-    next: Vec<[T; W]>,
-    after: Vec<[T; W]>,
+    next: Vec<Line<T, W>>,
+    after: Vec<Line<T, W>>,
     reached: Vec<bool>,
     frontier: Vec<u32>,
 }
@@ -20,8 +20,8 @@ pub(crate) struct Workspace<T, const W: usize> {
 impl<T: Scalar, const W: usize> Workspace<T, W> {
     pub(crate) fn new(nodes: usize) -> Self {
         Self {
-            next: vec![[T::ZERO; W]; nodes],
-            after: vec![[T::ZERO; W]; nodes],
+            next: vec![Line::ZERO; nodes],
+            after: vec![Line::ZERO; nodes],
             reached: vec![false; nodes],
             frontier: Vec::new(),
         }
@@ -37,11 +37,11 @@ pub(crate) fn clenshaw_units<'a, T: Scalar, const W: usize>(
     coefficients: &[f64],
     units: &[u32],
     workspace: &'a mut Workspace<T, W>,
-) -> &'a [[T; W]] {
+) -> &'a [Line<T, W>] {
     assert!(units.len() <= W, "{} columns in a panel of {W}", units.len());
     let Workspace { next, after, reached, frontier } = workspace;
-    next.fill([T::ZERO; W]);
-    after.fill([T::ZERO; W]);
+    next.fill(Line::ZERO);
+    after.fill(Line::ZERO);
     reached.fill(false);
     frontier.clear();
     for &unit in units {
@@ -78,16 +78,16 @@ pub(crate) fn clenshaw_units<'a, T: Scalar, const W: usize>(
 pub(crate) fn clenshaw_signals<T: Scalar, const W: usize>(
     operator: &Operator<T>,
     coefficients: &[f64],
-    signals: &[[T; W]],
-) -> Vec<[T; W]> {
-    let mut next = vec![[T::ZERO; W]; signals.len()];
+    signals: &[Line<T, W>],
+) -> Vec<Line<T, W>> {
+    let mut next = vec![Line::ZERO; signals.len()];
     let mut after = next.clone();
     for (k, &coefficient) in coefficients.iter().enumerate().rev() {
         let scale = if k == 0 { T::ONE } else { T::from_f64(2.0) };
         step(operator, Rows::All, scale, &next, &mut after);
         let coefficient = T::from_f64(coefficient);
         for (row, signal) in after.iter_mut().zip(signals) {
-            for (value, &x) in row.iter_mut().zip(signal) {
+            for (value, &x) in row.iter_mut().zip(&signal.0) {
                 *value += coefficient * x;
             }
         }
@@ -110,8 +110,8 @@ mod tests {
         ) {
             let graph = Graph::from_edges(12, edges, EdgeRule::Undirected).unwrap();
             let operator = Operator::<f64>::new(&Transition::new(&graph));
-            let identity: Vec<[f64; 12]> =
-                (0..12).map(|i| std::array::from_fn(|j| f64::from(u8::from(i == j)))).collect();
+            let identity: Vec<Line<f64, 12>> =
+                (0..12).map(|i| Line(std::array::from_fn(|j| f64::from(u8::from(i == j))))).collect();
             let whole = clenshaw_signals(&operator, &coefficients, &identity);
             let mut workspace = Workspace::<f64, 5>::new(12);
             for units in [vec![0u32, 7, 3], vec![7], vec![11, 2, 1, 7, 5]] {

@@ -12,7 +12,7 @@ mod step;
 pub(crate) use clenshaw::{Workspace, clenshaw_signals, clenshaw_units};
 pub use operator::Operator;
 pub use series::Series;
-pub(crate) use step::{Rows, step};
+pub(crate) use step::{Line, Rows, step};
 
 use rayon::prelude::*;
 
@@ -55,7 +55,7 @@ pub fn apply<T: Scalar>(
         .par_iter()
         .map(|&first| {
             let width = WIDTH_F64.min(columns - first);
-            let mut panel = vec![[T::ZERO; WIDTH_F64]; nodes];
+            let mut panel = vec![Line::<T, WIDTH_F64>::ZERO; nodes];
             for (position, row) in panel.iter_mut().enumerate() {
                 let at = operator.name(position) as usize * columns + first;
                 row[..width].copy_from_slice(&signals[at..at + width]);

@@ -6,8 +6,35 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::{Deref, DerefMut};
+
 use super::Operator;
 use crate::Scalar;
+
+/// W numbers of one vertex, aligned so that no load of 64 bytes straddles two cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Line<T, const W: usize>(pub(crate) [T; W]);
+
+impl<T: Scalar, const W: usize> Line<T, W> {
+    pub(crate) const ZERO: Self = Self([T::ZERO; W]);
+}
+
+impl<T, const W: usize> Deref for Line<T, W> {
+    type Target = [T; W];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T; W] {
+        &self.0
+    }
+}
+
+impl<T, const W: usize> DerefMut for Line<T, W> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T; W] {
+        &mut self.0
+    }
+}
 
 /// The rows a step works on; the others of both panels are 0 and stay so.
 #[derive(Clone, Copy)]
@@ -24,8 +51,8 @@ pub(crate) fn step<T: Scalar, const W: usize>(
     operator: &Operator<T>,
     rows: Rows<'_>,
     scale: T,
-    current: &[[T; W]],
-    previous: &mut [[T; W]],
+    current: &[Line<T, W>],
+    previous: &mut [Line<T, W>],
 ) {
     assert_eq!(current.len(), operator.nodes(), "one row for each vertex");
     assert_eq!(previous.len(), operator.nodes(), "one row for each vertex");
@@ -51,8 +78,8 @@ fn step_avx512<T: Scalar, const W: usize>(
     operator: &Operator<T>,
     rows: Rows<'_>,
     scale: T,
-    current: &[[T; W]],
-    previous: &mut [[T; W]],
+    current: &[Line<T, W>],
+    previous: &mut [Line<T, W>],
 ) {
     step_here::<T, W, true>(operator, rows, scale, current, previous);
 }
@@ -63,8 +90,8 @@ fn step_avx2<T: Scalar, const W: usize>(
     operator: &Operator<T>,
     rows: Rows<'_>,
     scale: T,
-    current: &[[T; W]],
-    previous: &mut [[T; W]],
+    current: &[Line<T, W>],
+    previous: &mut [Line<T, W>],
 ) {
     step_here::<T, W, true>(operator, rows, scale, current, previous);
 }
@@ -74,8 +101,8 @@ fn step_here<T: Scalar, const W: usize, const FUSED: bool>(
     operator: &Operator<T>,
     rows: Rows<'_>,
     scale: T,
-    current: &[[T; W]],
-    previous: &mut [[T; W]],
+    current: &[Line<T, W>],
+    previous: &mut [Line<T, W>],
 ) {
     match rows {
         Rows::All => {
@@ -98,8 +125,8 @@ fn step_row<T: Scalar, const W: usize, const FUSED: bool>(
     operator: &Operator<T>,
     row: usize,
     scale: T,
-    current: &[[T; W]],
-    previous: &mut [T; W],
+    current: &[Line<T, W>],
+    previous: &mut Line<T, W>,
 ) {
     let range = operator.pointers()[row]..operator.pointers()[row + 1];
     let indices = &operator.indices()[range.clone()];

@@ -98,8 +98,8 @@ fn rounding(double: &Operator<f64>, single: &Operator<f32>, series: &Series, pre
     let mut narrow = Workspace::<f32, PROBES>::new(nodes);
     let exact = clenshaw_units(double, series.coefficients(), &units, &mut wide);
     let rounded = clenshaw_units(single, series.coefficients(), &units, &mut narrow);
-    let pairs = exact.iter().flatten().zip(rounded.iter().flatten());
-    let largest = pairs.map(|(a, &b)| (a - f64::from(b)).abs()).fold(f64::from(f32::EPSILON), f64::max);
+    let pairs = exact.iter().flat_map(|line| line.0).zip(rounded.iter().flat_map(|line| line.0));
+    let largest = pairs.map(|(a, b)| (a - f64::from(b)).abs()).fold(f64::from(f32::EPSILON), f64::max);
     match precision {
         Precision::F64 => SAFETY * largest * (f64::EPSILON / f64::from(f32::EPSILON)),
         Precision::F32 => SAFETY * largest,
