@@ -129,7 +129,7 @@ fn wheel(nodes: u64) -> Graph {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let graph = wheel(150);
+    let graph = wheel(300); // large enough for every route, the dense inverse of PageRank included
     let recipes = [
         Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).solver(Solver::Chebyshev),
         Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).sparsify(Sparsify::top_k(9).unwrap()),

@@ -11,6 +11,9 @@ use crate::{Error, Graph, Pairs, Solver, Sparsify};
 /// Bytes of a kept entry: column and value, twice, as rows are gathered and then joined.
 const BYTES_PER_ENTRY: u64 = 2 * 12;
 
+/// Up to this many vertices a full eigendecomposition takes milliseconds and leaves only rounding.
+const SMALL: usize = 256;
+
 /// A way to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -78,6 +81,13 @@ impl Kernel {
             (Pairs::Nearest(_), _) => return spectral("a window of pairs needs eigenpairs"),
             (Pairs::All, Solver::Dense | Solver::Lobpcg | Solver::Window) => {
                 return spectral("that solver was asked for");
+            }
+            (Pairs::All, Solver::Auto) if graph.nodes() <= SMALL => {
+                self.series().map(drop).or_else(|error| match error {
+                    Error::FilterTooSharp { .. } => Ok(()), // the dense route takes any filter
+                    error => Err(error),
+                })?;
+                return spectral("a graph this small is decomposed outright");
             }
             (Pairs::All, Solver::Auto | Solver::Chebyshev) => {}
         }
