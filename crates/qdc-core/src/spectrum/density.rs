@@ -6,7 +6,7 @@
 
 use super::assemble::hash;
 use super::panels::{Panel, product};
-use crate::chebyshev::{Operator, Rows, WIDTH_F64 as WIDTH, step};
+use crate::chebyshev::{Line, Operator, Rows, WIDTH_F64 as WIDTH, step};
 use crate::{Error, Watch};
 
 /// An estimate of the number of eigenvalues below x.
@@ -27,7 +27,7 @@ impl Density {
         let start: Panel = (0..rows)
             .map(|row| {
                 let bits = hash(seed ^ hash(row as u64 ^ 0xde51_7a00_0000_0000));
-                std::array::from_fn(|lane| if bits >> lane & 1 == 1 { 1.0 } else { -1.0 })
+                Line(std::array::from_fn(|lane| if bits >> lane & 1 == 1 { 1.0 } else { -1.0 }))
             })
             .collect();
         let dot = |a: &Panel, b: &Panel| -> f64 {

@@ -16,10 +16,10 @@ use rayon::prelude::*;
 use super::assemble::hash;
 use super::dense::parts;
 use crate::Error;
-use crate::chebyshev::{Operator, Rows, WIDTH_F64 as WIDTH, step};
+use crate::chebyshev::{Line, Operator, Rows, WIDTH_F64 as WIDTH, step};
 
 /// Sixteen columns, row by row.
-pub(super) type Panel = Vec<[f64; WIDTH]>;
+pub(super) type Panel = Vec<Line<f64, WIDTH>>;
 
 /// Applies `work` to every panel of a block and puts the results together; the number of columns stays.
 pub(super) fn map_panels(
@@ -31,7 +31,7 @@ pub(super) fn map_panels(
     out.as_mut().par_col_chunks_mut(WIDTH).enumerate().try_for_each(|(index, mut out)| {
         let first = index * WIDTH;
         let width = out.ncols();
-        let mut panel = vec![[0.0; WIDTH]; rows];
+        let mut panel = vec![Line::<f64, WIDTH>::ZERO; rows];
         for lane in 0..width {
             for (row, &value) in panel.iter_mut().zip(block.col(first + lane).iter()) {
                 row[lane] = value;
@@ -50,14 +50,14 @@ pub(super) fn map_panels(
 
 /// `out = matrix * panel`.
 pub(super) fn product(operator: &Operator<f64>, panel: &Panel, out: &mut Panel) {
-    out.fill([0.0; WIDTH]);
+    out.fill(Line::ZERO);
     step(operator, Rows::All, 1.0, panel, out);
 }
 
 /// The matrix times a block.
 pub(super) fn apply(operator: &Operator<f64>, block: MatRef<'_, f64>) -> Result<Mat<f64>, Error> {
     map_panels(block, |panel| {
-        let mut out = vec![[0.0; WIDTH]; panel.len()];
+        let mut out = vec![Line::ZERO; panel.len()];
         product(operator, &panel, &mut out);
         Ok(out)
     })

@@ -17,7 +17,7 @@ use super::folded::{Folded, Outcome, Wanted, certify, everything};
 use super::groups::GROUP_TOLERANCE;
 use super::inertia::Inertia;
 use super::panels::{Panel, map_panels, product, random};
-use crate::chebyshev::{Operator, Rows, WIDTH_F64 as WIDTH, step};
+use crate::chebyshev::{Line, Operator, Rows, WIDTH_F64 as WIDTH, step};
 use crate::{Csr, Error, Watch};
 
 /// Residuals a pair must reach.
@@ -182,9 +182,9 @@ impl Folded {
         let phase = watch.phase("filtering", (block.ncols().div_ceil(WIDTH) * degree) as u64);
         map_panels(block, |panel| {
             let mut before = panel;
-            let mut image = vec![[0.0; WIDTH]; before.len()];
+            let mut image = vec![Line::ZERO; before.len()];
             product(&self.operator, &before, &mut image);
-            let mut current: Panel = vec![[0.0; WIDTH]; before.len()];
+            let mut current: Panel = vec![Line::ZERO; before.len()];
             product(&self.operator, &image, &mut current);
             for (next, first) in current.iter_mut().zip(&before) {
                 (0..WIDTH).for_each(|lane| next[lane] = (next[lane] - centre * first[lane]) / half);
