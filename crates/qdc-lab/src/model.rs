@@ -57,9 +57,10 @@ pub struct Model {
 const NETWORKS: [(&str, NetworkKind); 3] =
     [("mlp", NetworkKind::Mlp), ("gcn", NetworkKind::Gcn), ("gat", NetworkKind::Gat)];
 
-const REWIRINGS: [(&str, &[RewiringKind]); 5] = [
+const REWIRINGS: [(&str, &[RewiringKind]); 6] = [
     ("", &[RewiringKind::Plain]),
     ("gdc", &[RewiringKind::Gdc]),
+    ("sdrf", &[RewiringKind::Sdrf]),
     ("bpdc", &[RewiringKind::Bpdc]),
     ("qdc", &[RewiringKind::Qdc]),
     ("multiscale", &[RewiringKind::Plain, RewiringKind::Qdc]),
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_name_parses_into_the_model_that_shows_it() {
-        assert_eq!(Model::all().len(), 11);
+        assert_eq!(Model::all().len(), 13);
         for model in Model::all() {
             assert_eq!(model.to_string().parse::<Model>().unwrap(), model);
         }

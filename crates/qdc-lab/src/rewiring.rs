@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use qdc_core::kernel::Route;
+use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{Csr, Filter, Graph, Kernel, KernelReport, Pairs, Sparsify, Spectrum, Transition, Watch};
 use qdc_nn::Propagation;
 use serde::Serialize;
@@ -20,6 +21,13 @@ pub enum Rewiring {
     },
     /// A sparse, normalised kernel.
     Kernel(Kernel),
+    /// The transition matrix of the graph after SDRF.
+    Sdrf {
+        /// The flow.
+        flow: Sdrf,
+        /// Weight of the self-loops.
+        self_loop: f64,
+    },
 }
 
 /// What a rewiring did.
@@ -35,6 +43,8 @@ pub enum RewiringReport {
     },
     /// A kernel.
     Kernel(KernelReport),
+    /// SDRF.
+    Sdrf(SdrfReport),
 }
 
 impl Rewiring {
@@ -46,7 +56,14 @@ impl Rewiring {
         let self_loop = values.real("self_loop");
         let filter = match kind {
             RewiringKind::Plain => return Ok(Self::Plain { self_loop }),
-            RewiringKind::Sdrf => unreachable!("no model is named after SDRF yet (seed {seed})"),
+            RewiringKind::Sdrf => {
+                let flow = Sdrf::new(values.integer("iterations"))
+                    .tau(values.real("tau"))
+                    .removal_bound(values.real("removal_bound"))
+                    .variant(if values.text("variant") == "code" { Variant::Code } else { Variant::Formula })
+                    .seed(seed);
+                return Ok(Self::Sdrf { flow, self_loop });
+            }
             RewiringKind::Gdc => match values.optional_real("time") {
                 Some(time) => Filter::heat(time)?,
                 None => Filter::ppr(values.real("alpha"))?,
@@ -77,6 +94,10 @@ impl Rewiring {
     ) -> Result<(Csr<f64>, RewiringReport), Error> {
         Ok(match self {
             Self::Plain { self_loop } => plain(graph, *self_loop)?,
+            Self::Sdrf { flow, self_loop } => {
+                let (rewired, report) = flow.run(graph, watch)?;
+                (plain(&rewired, *self_loop)?.0, RewiringReport::Sdrf(report))
+            }
             Self::Kernel(kernel) => {
                 let built = match spectrum {
                     Some(spectrum) if kernel.plan(graph)?.route == Route::Spectral => {
@@ -170,8 +191,8 @@ impl<'a> Rewirings<'a> {
         let made = Rewired { matrix, report: Arc::new(report) };
         let mut kept = kept();
         if kept.len() >= Self::KEPT {
-            // The plain matrix is asked for most and costs least; kernels go, the oldest first.
-            let oldest = kept.iter().position(|(name, _)| name.contains("Kernel")).unwrap_or(0);
+            // The plain matrix is asked for most; of the others the oldest goes.
+            let oldest = kept.iter().position(|(name, _)| !name.contains("Plain")).unwrap_or(0);
             kept.remove(oldest);
         }
         kept.push((key, made.clone()));
@@ -191,5 +212,22 @@ mod tests {
         assert_eq!(looped.row(2), (&[2][..], &[0.5][..]));
         assert_eq!(looped.row(0).0, &[0, 1, 2]);
         assert!((looped.row(0).1[0] - 0.3).abs() < 1e-15);
+    }
+    #[test]
+    fn sdrf_widens_the_bridge_of_a_barbell_for_both_networks() {
+        let clique =
+            |first: u64| (first..first + 4).flat_map(move |a| (a + 1..first + 4).map(move |b| (a, b)));
+        let edges: Vec<(u64, u64)> = clique(0).chain(clique(4)).chain([(3, 4)]).collect();
+        let graph = Graph::from_edges(8, edges, qdc_core::EdgeRule::Undirected).unwrap();
+        let rewirings = Rewirings::new(&graph);
+        for name in ["gcn+sdrf", "gat+sdrf"] {
+            let mut values = Hyperparameters::new(name.parse().unwrap());
+            values.set("iterations", "2").unwrap();
+            values.set("removal_bound", "inf").unwrap();
+            let made = rewirings.of_model(&values, 0, &Watch::silent()).unwrap();
+            let RewiringReport::Sdrf(report) = &*made[0].report else { panic!("{:?}", made[0].report) };
+            assert_eq!((report.added, report.removed), (2, 0));
+            assert_eq!(made[0].matrix.matrix().entries(), 2 * (graph.edges() + 2) + 8);
+        }
     }
 }
