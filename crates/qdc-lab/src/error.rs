@@ -73,6 +73,28 @@ pub enum Error {
         problem: String,
     },
 
+    /// A search space cannot be used.
+    #[error("search space {name}: {problem}")]
+    SearchSpace {
+        /// The space's name or file.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+
+    /// A trial would take too much memory.
+    #[error("needs about {needed} bytes, over the limit of {limit}")]
+    OverMemory {
+        /// What it would take.
+        needed: u64,
+        /// What it may take.
+        limit: u64,
+    },
+
+    /// An error of a search or its files.
+    #[error(transparent)]
+    Tune(#[from] qdc_tune::Error),
+
     /// An error of a network or its training.
     #[error(transparent)]
     Network(#[from] qdc_nn::Error),
@@ -98,6 +120,8 @@ impl Error {
             Self::OtherGraph { .. } => {
                 Some("a model predicts only for the graph it was trained on; train it again".into())
             }
+            Self::Tune(error) => error.hint(),
+            Self::SearchSpace { .. } => Some("qdc space show paper --model gcn+qdc shows one that works".into()),
             Self::Network(error) => error.hint(),
             Self::Data(error) => error.hint(),
             Self::Core(error) => error.hint(),

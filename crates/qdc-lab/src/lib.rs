@@ -7,6 +7,8 @@ mod model;
 mod rewiring;
 mod run;
 mod saved;
+pub mod table;
+pub mod tune;
 
 pub use error::Error;
 pub use hyperparameters::Hyperparameters;

@@ -330,6 +330,12 @@ impl Study {
         }
     }
 
+    /// The trial of that number as it was asked for, while it is under way here.
+    pub fn asked_of(&self, number: u64) -> Option<Asked> {
+        let trial = self.trials.get(&number).filter(|_| self.under_way.contains(&number))?;
+        Some(Asked { trial: number, parameters: trial.parameters(), duplicate_of: None, id: trial.id })
+    }
+
     /// Ends a trial. False if somebody else had ended it, after taking it over.
     pub fn tell(&mut self, asked: &Asked, outcome: Outcome) -> Result<bool> {
         let Outcome { mut state, mut value, mut attributes } = outcome;

@@ -1,0 +1,66 @@
+//! `qdc table`: study files as the published table.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use qdc_lab::table::{Format, Table as Made};
+use qdc_tune::storage;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::session::Session;
+
+/// Make the table of models and datasets from study files
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    /// Study files or postgresql:// addresses
+    #[arg(value_name = "STUDY", required = true)]
+    studies: Vec<String>,
+    /// Put other numbers beside ours
+    #[arg(long, value_name = "WHAT")]
+    compare: Option<Compare>,
+    /// How to write it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Written,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Compare {
+    /// The published table
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Written {
+    Text,
+    Markdown,
+    Latex,
+    Csv,
+    Json,
+}
+
+impl Table {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let mut storages = Vec::new();
+        for address in &self.studies {
+            if !address.contains("://") && !Path::new(address).exists() {
+                return Err(Failure::new(format!("there is no study file {address}"))
+                    .hint("qdc tune makes one".to_owned()));
+            }
+            storages.push(storage::open(address).map_err(qdc_lab::Error::from)?);
+        }
+        let table = Made::read(&mut storages)?;
+        if table.cells.is_empty() {
+            return Err(Failure::new(format!("{} holds no finished trial of qdc tune", self.studies.join(", "))));
+        }
+        let format = match self.format {
+            _ if session.json() => Format::Json,
+            Written::Text => Format::Text,
+            Written::Markdown => Format::Markdown,
+            Written::Latex => Format::Latex,
+            Written::Csv => Format::Csv,
+            Written::Json => Format::Json,
+        };
+        output::write(table.write(format, self.compare.is_some()).as_bytes())
+    }
+}

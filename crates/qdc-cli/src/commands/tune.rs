@@ -1,0 +1,245 @@
+//! `qdc tune`: hyper-parameters searched as published, resumable, one study file for many searches.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use qdc_data::{Dataset, EdgeReading, NAMES, Shares};
+use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
+use qdc_lab::{Model, Patience};
+use qdc_tune::{Pruning, Sampler, storage};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::Show;
+use crate::session::Session;
+use crate::units::Bytes;
+
+/// Search the hyper-parameters of a model on a dataset
+///
+/// Validation accuracy over the splits is searched for; test accuracy is recorded beside it. The study file is Optuna's:
+/// optuna.load_study and optuna-dashboard open it. The same command resumes a search that was stopped or killed.
+#[derive(Debug, Args)]
+pub(crate) struct Tune {
+    /// A dataset (cora), a dataset .npz, or a labelled generator
+    #[arg(value_name = "DATASET", required_unless_present = "all")]
+    dataset: Option<String>,
+    /// The model, such as gcn+qdc
+    #[arg(long, value_name = "MODEL", required_unless_present = "all")]
+    model: Option<Model>,
+    /// The whole table: every dataset, every model (or those of DATASET and --model)
+    #[arg(long)]
+    all: bool,
+    /// Trials the study shall have
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    trials: usize,
+    /// paper, wide, or a TOML file
+    #[arg(long, value_name = "SPACE", default_value = "paper")]
+    space: String,
+    /// The study file, or postgresql://user@host/database
+    #[arg(long, value_name = "STUDY", default_value = "studies.db")]
+    study: String,
+    /// Trials at once [default: as many as the batch and the threads allow]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Results that may be missing when a point is chosen; with the seed it fixes what is found
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+    /// Fixes every random choice
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Who proposes points
+    #[arg(long, value_name = "NAME", default_value = "tpe")]
+    sampler: SamplerName,
+    /// Give up trials whose running mean over splits is below the median of others
+    #[arg(long)]
+    prune: bool,
+    /// Begin no further trial after this time, such as 2h, 30m or 90s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+    /// A trial that takes longer is a failure
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    trial_time: Option<Duration>,
+    /// Make ten random splits with these percentages where the dataset has none
+    #[arg(long, value_name = "A/B/C")]
+    split: Option<Shares>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SamplerName {
+    /// One parameter at a time, as Optuna 3.6: the published setting
+    Tpe,
+    /// All parameters jointly, as Optuna 5
+    TpeMultivariate,
+    /// At random
+    Random,
+}
+
+impl Tune {
+    pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let start = Instant::now();
+        let until = self.budget.map(|budget| start + budget);
+        if !self.all {
+            let (Some(dataset), Some(model)) = (&self.dataset, self.model) else {
+                return Err(Failure::usage("name a DATASET and a --model, or --all"));
+            };
+            let dataset = self.load(dataset, session)?;
+            let report = self.search(&dataset, model, until, session)?;
+            return session.show(&report_of(report));
+        }
+        let datasets: Vec<String> =
+            self.dataset.as_ref().map_or_else(|| NAMES.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name.clone()]);
+        let models = self.model.map_or_else(Model::all, |model| vec![model]);
+        let mut reports = Vec::new();
+        let mut missing = Vec::new();
+        for name in &datasets {
+            let dataset = match self.load(name, session) {
+                Ok(dataset) => dataset,
+                Err(failure) => {
+                    session.watch.note(&format!("{name} is left out: {failure:?}"));
+                    missing.push(name.clone());
+                    continue;
+                }
+            };
+            for &model in &models {
+                if session.watch.stop_requested() {
+                    break;
+                }
+                reports.push(report_of(self.search(&dataset, model, until, session)?));
+            }
+        }
+        if reports.is_empty() && !session.watch.stop_requested() {
+            return Err(Failure::new("none of the datasets could be loaded").hint("qdc data get fetches them".to_owned()));
+        }
+        session.show(&Walk { reports, missing, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn load(&self, name: &str, session: &Session) -> Result<Dataset, Failure> {
+        let dataset = qdc_data::open(name, &session.data_dir(), EdgeReading::default())?.into_dataset()?;
+        Ok(match self.split {
+            Some(shares) => dataset.with_random_splits(shares, self.seed),
+            None if dataset.splits.is_empty() => dataset.with_random_splits(Shares::default(), self.seed),
+            None => dataset,
+        })
+    }
+
+    fn search(
+        &self,
+        dataset: &Dataset,
+        model: Model,
+        until: Option<Instant>,
+        session: &Session,
+    ) -> Result<SearchReport, Failure> {
+        let space = SearchSpace::named(&self.space, model)?;
+        let storage = storage::open(&self.study).map_err(qdc_lab::Error::from)?;
+        let threads = rayon::current_num_threads() as u64;
+        let jobs = self.jobs.map_or(self.batch.min(threads), u64::from) as usize;
+        let Bytes(memory) = session.memory;
+        let settings = Search {
+            dataset,
+            space: &space,
+            trials: self.trials,
+            seed: self.seed,
+            batch: self.batch,
+            jobs,
+            sampler: match self.sampler {
+                SamplerName::Tpe => Sampler::Tpe,
+                SamplerName::TpeMultivariate => Sampler::TpeMultivariate,
+                SamplerName::Random => Sampler::Random,
+            },
+            pruning: if self.prune { Pruning::Median { startup: 10, warm_up: 2 } } else { Pruning::Off },
+            memory: Some(memory),
+            trial_time: self.trial_time,
+            until,
+            patience: Patience::default(),
+        };
+        Ok(search(&settings, storage, &study_name(&dataset.name, &space), &session.watch)?)
+    }
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    report: SearchReport,
+}
+
+fn report_of(report: SearchReport) -> Shown {
+    Shown { report }
+}
+
+impl Show for Shown {
+    fn text(&self) -> String {
+        let report = &self.report;
+        let mut text = format!("{}: {} trials in {}", report.study, report.trials, report.storage);
+        if report.left > 0 {
+            let _ = write!(text, ", {} left (the same command resumes)", report.left);
+        }
+        let _ = writeln!(text, ", {:.1} s now", report.seconds);
+        for (reason, count) in &report.failed {
+            let _ = writeln!(text, "  {count} failed: {reason}");
+        }
+        if report.pruned > 0 {
+            let _ = writeln!(text, "  {} given up early", report.pruned);
+        }
+        if let Some(best) = &report.best {
+            let _ = writeln!(
+                text,
+                "  best: trial {}, validation {:.2} %, test {:.2} ± {:.2} %",
+                best.number,
+                100.0 * best.validation,
+                100.0 * best.test_mean,
+                100.0 * best.test_std
+            );
+            for (name, value) in &best.parameters {
+                let _ = writeln!(text, "    {name:<14} {}", value.as_str().map_or(value.to_string(), str::to_owned));
+            }
+        }
+        text
+    }
+}
+
+/// What `--all` did.
+#[derive(Serialize)]
+struct Walk {
+    reports: Vec<Shown>,
+    missing: Vec<String>,
+    seconds: f64,
+}
+
+impl Show for Walk {
+    fn text(&self) -> String {
+        let mut text: String = self.reports.iter().map(Shown::text).collect();
+        if !self.missing.is_empty() {
+            let _ = writeln!(text, "left out: {}", self.missing.join(", "));
+        }
+        let _ = writeln!(text, "{:.1} s in all", self.seconds);
+        text
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => f64::NAN,
+    };
+    match digits.parse::<f64>() {
+        Ok(number) if number > 0.0 && factor > 0.0 && number * factor < 1e9 => Ok(Duration::from_secs_f64(number * factor)),
+        _ => Err(format!("'{text}' is not a time; write a number and a unit, such as 90s, 30m or 2h")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_units() {
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert!(["", "h", "-1s", "3 parsecs", "1e300h"].iter().all(|wrong| duration(wrong).is_err()));
+    }
+}

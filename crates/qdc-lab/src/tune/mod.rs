@@ -1,0 +1,8 @@
+//! Tuning: search spaces, the search itself, and what came of it.
+
+mod search;
+mod space;
+mod trial;
+
+pub use search::{Best, Search, SearchReport, search, study_name};
+pub use space::SearchSpace;

@@ -1,0 +1,364 @@
+//! The search: trials side by side, each on all splits, until there are enough.
+//!
+//! This thread asks and tells; each trial has a thread of its own that hands its splits to rayon's pool. What is found
+//! depends on seed and batch, not on how many trials run at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use qdc_core::spectrum::Eigensolver;
+use qdc_core::{Transition, Watch};
+use qdc_data::Dataset;
+use qdc_tune::storage::Storage;
+use qdc_tune::{Asked, Direction, Outcome, Pruning, Sampler, State, Study};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::SearchSpace;
+use super::trial::{Limits, Stop, Switch, Trial, Verdict};
+use crate::model::RewiringKind;
+use crate::{Error, Patience, Rewirings, SplitRecord};
+
+/// How often workers say that they live.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// What to search, and within which limits.
+#[derive(Debug, Clone)]
+pub struct Search<'a> {
+    /// The dataset.
+    pub dataset: &'a Dataset,
+    /// The model and its space.
+    pub space: &'a SearchSpace,
+    /// How many trials the study shall have.
+    pub trials: usize,
+    /// The seed of points and of training.
+    pub seed: u64,
+    /// Results that may be missing when a point is chosen; fixes what is found.
+    pub batch: u64,
+    /// Trials at once, at most `batch`.
+    pub jobs: usize,
+    /// Who proposes points.
+    pub sampler: Sampler,
+    /// Whether hopeless trials stop early.
+    pub pruning: Pruning,
+    /// Bytes a trial may take; more is a failure.
+    pub memory: Option<u64>,
+    /// Time a trial may take; more is a failure.
+    pub trial_time: Option<Duration>,
+    /// When to begin no further trial.
+    pub until: Option<Instant>,
+    /// How long to train.
+    pub patience: Patience,
+}
+
+/// The best trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Best {
+    /// Its number.
+    pub number: u64,
+    /// Mean validation accuracy: what was searched for.
+    pub validation: f64,
+    /// Mean test accuracy.
+    pub test_mean: f64,
+    /// Its standard deviation over the splits.
+    pub test_std: f64,
+    /// The point.
+    pub parameters: BTreeMap<String, Value>,
+}
+
+/// What came of a search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SearchReport {
+    /// The study's name.
+    pub study: String,
+    /// Where it is kept.
+    pub storage: String,
+    /// Finished trials.
+    pub trials: usize,
+    /// Trials that failed, and the reasons with their counts.
+    pub failed: BTreeMap<String, usize>,
+    /// Trials given up early.
+    pub pruned: usize,
+    /// Trials still to be done.
+    pub left: usize,
+    /// Trials whose result was copied from an equal one.
+    pub duplicates: usize,
+    /// The best so far.
+    pub best: Option<Best>,
+    /// Whether it was stopped before its time.
+    pub interrupted: bool,
+    /// Time taken now.
+    pub seconds: f64,
+}
+
+/// The name of the study of a cell of the table.
+pub fn study_name(dataset: &str, space: &SearchSpace) -> String {
+    format!("{dataset} {} {}", space.model, space.name)
+}
+
+enum Message {
+    Split(u64, SplitRecord),
+    Done(Asked, Verdict),
+}
+
+/// Runs or resumes a search.
+pub fn search(search: &Search<'_>, storage: Box<dyn Storage>, name: &str, watch: &Watch) -> Result<SearchReport, Error> {
+    let start = Instant::now();
+    let space = search.space;
+    let mut study = Study::open_boxed(storage, name, Direction::Maximize, space.space.clone())?
+        .sampler(search.sampler)
+        .seed(search.seed)
+        .batch(search.batch)
+        .pruning(search.pruning);
+    describe(&mut study, search)?;
+    let splits: Vec<usize> = (0..search.dataset.splits.len()).collect();
+    let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
+    let phase = watch.phase(name, search.trials as u64);
+    phase.advance(finished as u64).ok();
+    let rewirings = if finished < search.trials { rewirings(search, watch)? } else { Rewirings::new(&search.dataset.graph) };
+    let trial = Trial {
+        dataset: search.dataset,
+        rewirings: &rewirings,
+        splits: &splits,
+        seed: search.seed,
+        patience: search.patience,
+        limits: Limits { memory: search.memory, time: search.trial_time },
+        watch,
+    };
+    let mut coordinator = Coordinator {
+        study: &mut study,
+        switches: BTreeMap::new(),
+        reports: BTreeMap::new(),
+        hopeless: BTreeSet::new(),
+        duplicates: 0,
+        start,
+        watch,
+    };
+    let (sender, receiver) = mpsc::channel::<Message>();
+    std::thread::scope(|scope| -> Result<(), Error> {
+        let mut failure = None;
+        let mut under_way = 0;
+        loop {
+            let closed = failure.is_some()
+                || watch.stop_requested()
+                || search.until.is_some_and(|until| Instant::now() >= until);
+            while !closed && under_way < search.jobs.max(1) {
+                let Some(asked) = coordinator.next(search.trials)? else { break };
+                if coordinator.copy_duplicate(&asked)? {
+                    phase.advance(1).ok();
+                    continue;
+                }
+                let hyperparameters = match space.hyperparameters(&asked.parameters) {
+                    Ok(values) => values,
+                    Err(error) => {
+                        coordinator.study.tell(&asked, Outcome::failed(error.to_string()))?;
+                        continue;
+                    }
+                };
+                let switch = coordinator.switches.entry(asked.trial).or_default().clone();
+                let (sender, trial) = (sender.clone(), &trial);
+                under_way += 1;
+                scope.spawn(move || {
+                    let number = asked.trial;
+                    let report = |split: &SplitRecord| {
+                        sender.send(Message::Split(number, split.clone())).ok();
+                    };
+                    let verdict = trial.run(&hyperparameters, &switch, &report);
+                    sender.send(Message::Done(asked, verdict)).ok();
+                });
+            }
+            if under_way == 0 {
+                if closed || coordinator.study.len() >= search.trials {
+                    return failure.map_or(Ok(()), Err);
+                }
+                std::thread::sleep(Duration::from_millis(100)); // others work on what we wait for
+                coordinator.study.synchronise()?;
+                continue;
+            }
+            let handled = match receiver.recv_timeout(HEARTBEAT) {
+                Ok(Message::Split(number, split)) => coordinator.hear(number, &split),
+                Ok(Message::Done(asked, verdict)) => {
+                    under_way -= 1;
+                    phase.advance(1).ok();
+                    coordinator.finish(&asked, verdict)
+                }
+                Err(RecvTimeoutError::Timeout) => coordinator.study.heartbeat().map_err(Error::from),
+                Err(RecvTimeoutError::Disconnected) => Ok(()),
+            };
+            if let Err(error) = handled {
+                // A full disk, say: let the others end, keep what is kept.
+                failure.get_or_insert(error);
+                coordinator.switches.values().for_each(|switch| switch.pull(Stop::Time));
+            }
+        }
+    })?;
+    let duplicates = coordinator.duplicates;
+    study.synchronise()?;
+    Ok(report(&study, search, duplicates, watch.stop_requested(), start.elapsed()))
+}
+
+/// Asks, hears and tells.
+struct Coordinator<'a> {
+    study: &'a mut Study,
+    switches: BTreeMap<u64, Switch>,
+    reports: BTreeMap<u64, BTreeMap<usize, f64>>,
+    hopeless: BTreeSet<u64>,
+    duplicates: usize,
+    start: Instant,
+    watch: &'a Watch,
+}
+
+impl Coordinator<'_> {
+    /// An interrupted trial, or a new one if there is to be one and it may be asked for now.
+    fn next(&mut self, trials: usize) -> Result<Option<Asked>, Error> {
+        if let Some(asked) = self.study.ask_again()? {
+            return Ok(Some(asked));
+        }
+        Ok(if self.study.len() < trials && self.study.may_ask() { Some(self.study.ask_new()?) } else { None })
+    }
+
+    /// The same point gives the same result: it is copied.
+    fn copy_duplicate(&mut self, asked: &Asked) -> Result<bool, Error> {
+        let Some(original) = asked.duplicate_of else { return Ok(false) };
+        let Some(trial) = self.study.trials().find(|trial| trial.number == original).cloned() else { return Ok(false) };
+        let Some(value) = trial.value else { return Ok(false) };
+        let outcome = trial
+            .user_attributes
+            .into_iter()
+            .fold(Outcome::complete(value), |outcome, (key, value)| outcome.with(&key, value));
+        self.study.tell(asked, outcome.with("duplicate_of", original))?;
+        self.duplicates += 1;
+        Ok(true)
+    }
+
+    /// Records running means in the order of splits, whatever the order they end in.
+    fn hear(&mut self, number: u64, split: &SplitRecord) -> Result<(), Error> {
+        let Some(trial) = self.study.trials().find(|trial| trial.number == number) else { return Ok(()) };
+        if trial.state != State::Running || self.hopeless.contains(&number) {
+            return Ok(());
+        }
+        let asked = self.study.asked_of(number);
+        let heard = self.reports.entry(number).or_default();
+        let before = (0..).take_while(|step| heard.contains_key(step)).count();
+        heard.insert(split.split, split.validation);
+        let heard = heard.clone();
+        let now = (0..).take_while(|step| heard.contains_key(step)).count();
+        for step in before..now {
+            let mean = (0..=step).map(|step| heard[&step]).sum::<f64>() / (step + 1) as f64;
+            if let Some(asked) = &asked {
+                self.study.report(asked, step as i64, mean)?;
+                if self.study.should_prune(asked) {
+                    self.hopeless.insert(number);
+                    if let Some(switch) = self.switches.get(&number) {
+                        switch.pull(Stop::Hopeless);
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, asked: &Asked, verdict: Verdict) -> Result<(), Error> {
+        self.switches.remove(&asked.trial);
+        self.reports.remove(&asked.trial);
+        let outcome = match verdict {
+            Verdict::Interrupted => return Ok(self.study.release(asked)?),
+            // It may have finished before the switch was pulled; the rule is what counts.
+            Verdict::Told(_) if self.hopeless.contains(&asked.trial) => Outcome::pruned(),
+            Verdict::Told(outcome) => outcome,
+        };
+        let before = self.study.best()?.map(|trial| trial.number);
+        self.study.tell(asked, outcome)?;
+        if let Some(best) = self.study.best()?.filter(|best| Some(best.number) != before) {
+            let number = |key: &str| 100.0 * best.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+            let done = self.study.trials().filter(|trial| trial.state.is_finished()).count();
+            let pace = 60.0 * done as f64 / self.start.elapsed().as_secs_f64();
+            self.watch.note(&format!(
+                "trial {}: validation {:.2} %, test {:.2} ± {:.2} % ({done} trials, {pace:.0} a minute)",
+                best.number,
+                100.0 * best.value.unwrap_or(f64::NAN),
+                number("test_mean"),
+                number("test_std"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// One complete spectrum serves every mu, where it is of use and fits.
+fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Error> {
+    let rewirings = Rewirings::new(&search.dataset.graph);
+    let windowed = search.space.model.uses(|kind| matches!(kind, RewiringKind::Qdc | RewiringKind::Bpdc));
+    let has = |name: &str| search.space.space.get(name).is_some();
+    let nearest = has("pairs") || search.space.fixed.get("pairs").is_some_and(Value::is_number);
+    let looped = has("self_loop") || search.space.fixed.contains_key("self_loop");
+    if !windowed || !nearest || looped {
+        return Ok(rewirings);
+    }
+    let transition = Transition::new(&search.dataset.graph);
+    match Eigensolver::new().memory(search.memory).solve(&transition, watch) {
+        Ok(spectrum) => Ok(rewirings.with_spectrum(spectrum)),
+        Err(qdc_core::Error::Interrupted) => Err(qdc_core::Error::Interrupted.into()),
+        Err(error) => {
+            watch.note(&format!("no full spectrum for all trials ({error}); each trial finds its own pairs"));
+            Ok(rewirings)
+        }
+    }
+}
+
+/// What a reader of the study file wants to know.
+fn describe(study: &mut Study, search: &Search<'_>) -> Result<(), Error> {
+    let statistics = search.dataset.statistics()?;
+    let facts = [
+        ("dataset", json!(search.dataset.name)),
+        ("model", json!(search.space.model)),
+        ("space", json!(search.space.name)),
+        ("fixed", json!(search.space.fixed)),
+        ("seed", json!(search.seed)),
+        ("batch", json!(search.batch)),
+        ("sampler", json!(search.sampler)),
+        ("trials", json!(search.trials)),
+        ("nodes", json!(statistics.nodes)),
+        ("edges", json!(statistics.edges)),
+        ("homophily", json!(statistics.homophily)),
+    ];
+    for (key, value) in facts {
+        if study.attributes().get(key) != Some(&value) {
+            study.set_attribute(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn report(study: &Study, search: &Search<'_>, duplicates: usize, interrupted: bool, took: Duration) -> SearchReport {
+    let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
+    let mut failed: BTreeMap<String, usize> = BTreeMap::new();
+    for trial in study.trials().filter(|trial| trial.state == State::Failed) {
+        let reason = trial.user_attributes.get("failure").and_then(Value::as_str).unwrap_or("no reason given");
+        *failed.entry(reason.to_owned()).or_default() += 1;
+    }
+    let best = study.best().ok().flatten().map(|trial| {
+        let number = |key: &str| trial.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        Best {
+            number: trial.number,
+            validation: trial.value.unwrap_or(f64::NAN),
+            test_mean: number("test_mean"),
+            test_std: number("test_std"),
+            parameters: trial.parameters(),
+        }
+    });
+    SearchReport {
+        study: study.name().to_owned(),
+        storage: study.storage(),
+        trials: finished,
+        failed,
+        pruned: study.trials().filter(|trial| trial.state == State::Pruned).count(),
+        left: search.trials.saturating_sub(finished),
+        duplicates,
+        best,
+        interrupted,
+        seconds: took.as_secs_f64(),
+    }
+}

@@ -1,0 +1,177 @@
+//! One trial: hyper-parameters in, validation accuracy out, within limits of time and memory.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use qdc_core::Watch;
+use qdc_core::watch::{Observer, PhaseId};
+use qdc_data::Dataset;
+use qdc_tune::Outcome;
+use serde_json::json;
+
+use crate::model::NetworkKind;
+use crate::rewiring::RewiringReport;
+use crate::{Error, Experiment, Hyperparameters, Keep, Patience, Rewirings, RunRecord, SplitRecord};
+
+/// Limits of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) memory: Option<u64>,
+    pub(super) time: Option<Duration>,
+}
+
+/// Why a trial was stopped from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It was not.
+    None = 0,
+    /// Its running mean is hopeless.
+    Hopeless = 1,
+    /// Its time is over.
+    Time = 2,
+}
+
+/// The switch by which the search stops one trial.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Switch(Arc<AtomicU8>);
+
+impl Switch {
+    pub(super) fn pull(&self, stop: Stop) {
+        self.0.compare_exchange(0, stop as u8, Ordering::Relaxed, Ordering::Relaxed).ok();
+    }
+
+    fn state(&self) -> Stop {
+        match self.0.load(Ordering::Relaxed) {
+            1 => Stop::Hopeless,
+            2 => Stop::Time,
+            _ => Stop::None,
+        }
+    }
+}
+
+/// Stops with the search, with its own switch, and when its time is over; shows nothing.
+struct TrialObserver {
+    search: Watch,
+    switch: Switch,
+    end: Option<Instant>,
+}
+
+impl Observer for TrialObserver {
+    fn begin(&self, _: PhaseId, _: &str, _: u64) {}
+    fn advance(&self, _: PhaseId, _: u64) {}
+    fn end(&self, _: PhaseId) {}
+    fn stop_requested(&self) -> bool {
+        if self.end.is_some_and(|end| Instant::now() > end) {
+            self.switch.pull(Stop::Time);
+        }
+        self.switch.state() != Stop::None || self.search.stop_requested()
+    }
+}
+
+/// What a trial came to.
+pub(super) enum Verdict {
+    /// To be told.
+    Told(Outcome),
+    /// The search was stopped: to be tried again.
+    Interrupted,
+}
+
+pub(super) struct Trial<'a> {
+    pub(super) dataset: &'a Dataset,
+    pub(super) rewirings: &'a Rewirings<'a>,
+    pub(super) splits: &'a [usize],
+    pub(super) seed: u64,
+    pub(super) patience: Patience,
+    pub(super) limits: Limits,
+    pub(super) watch: &'a Watch,
+}
+
+impl Trial<'_> {
+    pub(super) fn run(
+        &self,
+        hyperparameters: &Hyperparameters,
+        switch: &Switch,
+        on_split: &(dyn Fn(&SplitRecord) + Sync),
+    ) -> Verdict {
+        let end = self.limits.time.map(|time| Instant::now() + time);
+        let watch = Watch::new(TrialObserver { search: self.watch.clone(), switch: switch.clone(), end });
+        match self.train(hyperparameters, &watch, switch, on_split) {
+            Ok(record) if !record.stopped => Verdict::Told(complete(&record)),
+            Err(error) if !error.is_interruption() => Verdict::Told(Outcome::failed(error.to_string())),
+            Ok(_) | Err(_) => match switch.state() {
+                Stop::Hopeless => Verdict::Told(Outcome::pruned().with("seed", self.seed)),
+                Stop::Time => {
+                    let limit = self.limits.time.unwrap_or_default().as_secs_f64();
+                    Verdict::Told(Outcome::failed(format!("over the time limit of {limit} s")))
+                }
+                Stop::None => Verdict::Interrupted,
+            },
+        }
+    }
+
+    fn train(
+        &self,
+        hyperparameters: &Hyperparameters,
+        watch: &Watch,
+        switch: &Switch,
+        on_split: &(dyn Fn(&SplitRecord) + Sync),
+    ) -> Result<RunRecord, Error> {
+        let rewired = self.rewirings.of_model(hyperparameters, self.seed, watch)?;
+        if let Some(limit) = self.limits.memory {
+            let entries: usize = rewired.iter().map(|made| entries(&made.report)).sum();
+            let needed = memory(hyperparameters, self.dataset, entries);
+            if needed > limit {
+                return Err(Error::OverMemory { needed, limit });
+            }
+        }
+        let experiment = Experiment {
+            dataset: self.dataset,
+            hyperparameters,
+            seed: self.seed,
+            splits: self.splits,
+            patience: self.patience,
+            keep: Keep { weights: false, curve: false },
+        };
+        let run = crate::train(&experiment, self.rewirings, watch, &|record| {
+            on_split(record);
+            if switch.state() == Stop::None { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(run.record)
+    }
+}
+
+fn entries(report: &RewiringReport) -> usize {
+    match report {
+        RewiringReport::Plain { entries, .. } => *entries,
+        RewiringReport::Kernel(report) => report.entries,
+        #[allow(unreachable_patterns)]
+        _ => 0,
+    }
+}
+
+/// About what training one split at a time on every thread takes, in bytes: activations and their gradients, the
+/// matrix, and for attention a handful of numbers per entry and head.
+fn memory(values: &Hyperparameters, dataset: &Dataset, entries: usize) -> u64 {
+    let heads = if values.model().network() == NetworkKind::Gat { values.integer("heads") } else { 1 };
+    let columns = values.integer("layers") * values.integer("hidden") * heads + dataset.classes;
+    let activations = 6 * 4 * dataset.labels.len() * columns;
+    let attention = if heads > 1 || values.model().network() == NetworkKind::Gat { 5 * 4 * entries * heads } else { 0 };
+    let weights = 4 * 4 * dataset.features.columns() * values.integer("hidden") * heads;
+    let splits = rayon::current_num_threads();
+    (16 * entries + splits * (activations + attention + weights)) as u64
+}
+
+fn complete(record: &RunRecord) -> Outcome {
+    let per_split = |number: fn(&SplitRecord) -> f64| json!(record.splits.iter().map(number).collect::<Vec<f64>>());
+    Outcome::complete(record.validation_mean)
+        .with("test", per_split(|split| split.test))
+        .with("validation", per_split(|split| split.validation))
+        .with("steps", json!(record.splits.iter().map(|split| split.steps).collect::<Vec<usize>>()))
+        .with("test_mean", record.test_mean)
+        .with("test_std", record.test_std)
+        .with("seed", record.seed)
+        .with("kernel", json!(record.kernel))
+        .with("seconds", record.seconds)
+}
