@@ -1,7 +1,7 @@
 //! Searches a small space with an analytic objective, for tests of storage and samplers.
 //!
 //! `parabola STORAGE STUDY TRIALS [--seed S] [--batch B] [--jobs J] [--pause MILLISECONDS] [--sampler tpe|joint|random]
-//! [--objective parabola|ridge|steps]`; prints one line of JSON. Asking again for the same study resumes it.
+//! [--objective parabola|ridge|steps] [--list yes]`; prints one line of JSON, or lists the finished trials. Asking again for the same study resumes it.
 
 #![allow(clippy::print_stdout)]
 
@@ -36,6 +36,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .sampler(sampler)
         .seed(option("seed", "0").parse()?)
         .batch(option("batch", "1").parse()?);
+    if options.contains_key("list") {
+        for trial in study.trials().filter(|trial| trial.state.is_finished()) {
+            println!("{:06} {:?} {}", trial.number, trial.value, json!(trial.parameters()));
+        }
+        return Ok(());
+    }
     study.set_attribute("objective", objective.as_str())?;
     let (sender, receiver) = mpsc::channel::<(Asked, f64)>();
     let mut under_way = 0;

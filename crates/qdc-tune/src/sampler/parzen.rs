@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::gaussians::sum_of_exponentials;
+use super::gaussians::{subtract_half_squares, sum_of_exponentials};
 use super::normal::{LOG_SQRT_TAU, log_mass, truncated_quantile};
 use crate::{Distribution, RandomState};
 
@@ -105,7 +105,7 @@ pub(super) struct Observations<'a> {
 
 enum Kernels {
     Category { observed: Vec<u32>, log_hit: f64, log_miss: f64, log_prior: f64, choices: usize },
-    Normal { mus: Vec<f64>, sigmas: Vec<f64> },
+    Normal { mus: Vec<f64>, sigmas: Vec<f64>, inverse: Vec<f64> },
 }
 
 /// A mixture of product kernels; the prior is the last.
@@ -141,7 +141,8 @@ impl<'a> Estimator<'a> {
                             _ => fresh(),
                         };
                     }
-                    Kernels::Normal { mus, sigmas }
+                    let inverse = sigmas.iter().map(|sigma| 1.0 / sigma).collect();
+                    Kernels::Normal { mus, sigmas, inverse }
                 }
             })
             .collect();
@@ -181,7 +182,7 @@ impl<'a> Estimator<'a> {
             }
         }
         for (axis, kernels) in self.kernels.iter().enumerate() {
-            if let Kernels::Normal { mus, sigmas } = kernels {
+            if let Kernels::Normal { mus, sigmas, .. } = kernels {
                 let Axis { low, high, .. } = self.axes[axis];
                 points[axis] = chosen
                     .iter()
@@ -205,12 +206,15 @@ impl<'a> Estimator<'a> {
             .zip(&self.kernels)
             .zip(points)
             .map(|((axis, kernels), values)| match kernels {
-                Kernels::Normal { mus, sigmas } if axis.kind == Kind::Mass => {
+                Kernels::Normal { mus, sigmas, .. } if axis.kind == Kind::Mass => {
                     Some(StepMasses::new(axis, mus, sigmas, values))
                 }
                 _ => None,
             })
             .collect();
+        if let [Kernels::Category { .. }] = self.kernels.as_slice() {
+            return self.log_density_of_category(&points[0]);
+        }
         let mut exponents = vec![0.0; self.base.len()];
         (0..points[0].len())
             .map(|point| {
@@ -219,12 +223,8 @@ impl<'a> Estimator<'a> {
                     let value = points[axis][point];
                     match (kernels, &tables[axis]) {
                         (_, Some(table)) => table.add(point, &mut exponents),
-                        (Kernels::Normal { mus, sigmas }, None) => {
-                            let x = self.axes[axis].place(value);
-                            for ((exponent, mu), sigma) in exponents.iter_mut().zip(mus).zip(sigmas) {
-                                let z = (x - mu) / sigma;
-                                *exponent -= 0.5 * z * z;
-                            }
+                        (Kernels::Normal { mus, inverse, .. }, None) => {
+                            subtract_half_squares(&mut exponents, self.axes[axis].place(value), mus, inverse);
                         }
                         (Kernels::Category { observed, log_hit, log_miss, log_prior, .. }, None) => {
                             let choice = value as u32;
@@ -238,6 +238,23 @@ impl<'a> Estimator<'a> {
                 sum_of_exponentials(&exponents).ln()
             })
             .collect()
+    }
+}
+
+impl Estimator<'_> {
+    /// One category alone has only as many different kernels as choices: their weights are added up first.
+    fn log_density_of_category(&self, values: &[f64]) -> Vec<f64> {
+        let [Kernels::Category { observed, log_hit, log_miss, log_prior, choices }] = self.kernels.as_slice() else {
+            unreachable!("asked of one category only")
+        };
+        let mut weight = vec![0.0; *choices];
+        for (own, own_weight) in observed.iter().zip(&self.weights) {
+            weight[*own as usize] += own_weight;
+        }
+        let total: f64 = weight.iter().sum();
+        let prior = self.weights[observed.len()] * log_prior.exp();
+        let density = |own: f64| own * log_hit.exp() + (total - own) * log_miss.exp() + prior;
+        values.iter().map(|&value| density(weight[value as usize]).ln()).collect()
     }
 }
 
