@@ -121,7 +121,9 @@ impl Error {
                 Some("a model predicts only for the graph it was trained on; train it again".into())
             }
             Self::Tune(error) => error.hint(),
-            Self::SearchSpace { .. } => Some("qdc space show paper --model gcn+qdc shows one that works".into()),
+            Self::SearchSpace { .. } => {
+                Some("qdc space show paper --model gcn+qdc shows one that works".into())
+            }
             Self::Network(error) => error.hint(),
             Self::Data(error) => error.hint(),
             Self::Core(error) => error.hint(),

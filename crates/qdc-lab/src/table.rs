@@ -77,7 +77,9 @@ impl Table {
         for storage in storages {
             for study in storage.studies()? {
                 let text = |key: &str| study.attributes.get(key).and_then(Value::as_str);
-                let (Some(dataset), Some(Ok(model))) = (text("dataset"), text("model").map(str::parse::<Model>)) else {
+                let (Some(dataset), Some(Ok(model))) =
+                    (text("dataset"), text("model").map(str::parse::<Model>))
+                else {
                     continue; // not a study of ours
                 };
                 let number = |key: &str| study.attributes.get(key).and_then(Value::as_u64);
@@ -99,7 +101,9 @@ impl Table {
                 }
             }
         }
-        let place = |dataset: &str| published::DATASETS.iter().position(|name| *name == dataset).unwrap_or(usize::MAX);
+        let place = |dataset: &str| {
+            published::DATASETS.iter().position(|name| *name == dataset).unwrap_or(usize::MAX)
+        };
         let mut columns: Vec<Column> = columns.into_values().collect();
         columns.sort_by_key(|column| place(&column.dataset));
         let rows: Vec<Model> =
@@ -118,7 +122,9 @@ impl Table {
     fn compare(&mut self) {
         let cells = self.cells.clone();
         for cell in &mut self.cells {
-            let family = |other: &&Cell| other.model.network() == cell.model.network() && other.dataset == cell.dataset;
+            let family = |other: &&Cell| {
+                other.model.network() == cell.model.network() && other.dataset == cell.dataset
+            };
             let top = cells.iter().filter(family).map(|other| other.test_mean).fold(f64::MIN, f64::max);
             cell.best = cell.test_mean >= top;
             let plain = match cell.model.network() {
@@ -126,9 +132,9 @@ impl Table {
                 NetworkKind::Gcn => "gcn".parse().ok(),
                 NetworkKind::Gat => "gat".parse().ok(),
             };
-            let baseline = plain
-                .filter(|plain: &Model| *plain != cell.model)
-                .and_then(|plain| cells.iter().find(|other| other.model == plain && other.dataset == cell.dataset));
+            let baseline = plain.filter(|plain: &Model| *plain != cell.model).and_then(|plain| {
+                cells.iter().find(|other| other.model == plain && other.dataset == cell.dataset)
+            });
             cell.p_value = baseline.and_then(|baseline| sign_flip_test(&cell.test, &baseline.test));
             cell.published = published(cell.model, &cell.dataset);
         }
@@ -142,7 +148,8 @@ fn cell(model: Model, dataset: &str, trials: &[Trial], count: (usize, u64)) -> O
         Some(best) if value(&best) >= value(&trial) => Some(best),
         _ => Some(trial),
     })?;
-    let test: Vec<f64> = best.user_attributes.get("test")?.as_array()?.iter().filter_map(Value::as_f64).collect();
+    let test: Vec<f64> =
+        best.user_attributes.get("test")?.as_array()?.iter().filter_map(Value::as_f64).collect();
     let number = |key: &str| best.user_attributes.get(key).and_then(Value::as_f64);
     Some(Cell {
         model,
@@ -195,21 +202,32 @@ mod tests {
     fn table() -> Table {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.db");
-        for (model, test) in [("gcn", [0.4, 0.5, 0.45]), ("gcn+qdc", [0.6, 0.7, 0.65]), ("mlp", [0.7, 0.7, 0.7])] {
+        for (model, test) in
+            [("gcn", [0.4, 0.5, 0.45]), ("gcn+qdc", [0.6, 0.7, 0.65]), ("mlp", [0.7, 0.7, 0.7])]
+        {
             let space = SearchSpace::paper(model.parse().unwrap()).unwrap();
             let storage = qdc_tune::storage::Sqlite::open(&file).unwrap();
             let mut study = Study::open(storage, model, Direction::Maximize, space.space).unwrap();
-            for (key, value) in [("dataset", json!("cornell")), ("model", json!(model)), ("nodes", json!(183)),
-                ("edges", json!(280)), ("homophily", json!(0.106)), ("trials", json!(1))]
-            {
+            for (key, value) in [
+                ("dataset", json!("cornell")),
+                ("model", json!(model)),
+                ("nodes", json!(183)),
+                ("edges", json!(280)),
+                ("homophily", json!(0.106)),
+                ("trials", json!(1)),
+            ] {
                 study.set_attribute(key, value).unwrap();
             }
             let asked = study.ask().unwrap();
             let mean = test.iter().sum::<f64>() / 3.0;
-            let outcome = Outcome::complete(mean).with("test", json!(test)).with("test_mean", mean).with("test_std", 0.04);
+            let outcome = Outcome::complete(mean)
+                .with("test", json!(test))
+                .with("test_mean", mean)
+                .with("test_std", 0.04);
             study.tell(&asked, outcome).unwrap();
         }
-        Table::read(&mut [qdc_tune::storage::open(file.to_str().unwrap()).unwrap(), Box::new(Memory::new())]).unwrap()
+        Table::read(&mut [qdc_tune::storage::open(file.to_str().unwrap()).unwrap(), Box::new(Memory::new())])
+            .unwrap()
     }
 
     #[test]

@@ -9,6 +9,9 @@ mod merge;
 mod predict;
 mod spectrum;
 mod train;
+mod space;
+mod table;
+mod tune;
 
 use clap::Subcommand;
 
@@ -26,6 +29,9 @@ pub(crate) enum Command {
     Cache(cache::Cache),
     Train(train::Train),
     Predict(predict::Predict),
+    Space(space::Space),
+    Table(table::Table),
+    Tune(tune::Tune),
     Completions(completions::Completions),
 }
 
@@ -40,6 +46,9 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Cache(command) => command.run(session),
         Command::Train(command) => command.run(session),
         Command::Predict(command) => command.run(session),
+        Command::Space(command) => command.run(session),
+        Command::Table(command) => command.run(session),
+        Command::Tune(command) => command.run(session),
         Command::Completions(command) => command.run(session),
     }
 }

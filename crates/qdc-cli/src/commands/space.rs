@@ -33,7 +33,8 @@ impl Space {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let Action::Show { space, model } = self.action;
         let models = model.map_or_else(Model::all, |model| vec![model]);
-        let spaces = models.into_iter().map(|model| SearchSpace::named(&space, model)).collect::<Result<_, _>>()?;
+        let spaces =
+            models.into_iter().map(|model| SearchSpace::named(&space, model)).collect::<Result<_, _>>()?;
         session.show(&Spaces { spaces })
     }
 }

@@ -51,7 +51,10 @@ impl Table {
         }
         let table = Made::read(&mut storages)?;
         if table.cells.is_empty() {
-            return Err(Failure::new(format!("{} holds no finished trial of qdc tune", self.studies.join(", "))));
+            return Err(Failure::new(format!(
+                "{} holds no finished trial of qdc tune",
+                self.studies.join(", ")
+            )));
         }
         let format = match self.format {
             _ if session.json() => Format::Json,

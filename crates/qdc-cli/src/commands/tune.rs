@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use qdc_data::{Dataset, EdgeReading, NAMES, Shares};
+use qdc_data::{Dataset, EdgeReading, NAMES, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
 use qdc_lab::{Model, Patience};
 use qdc_tune::{Pruning, Sampler, storage};
@@ -87,8 +87,10 @@ impl Tune {
             let report = self.search(&dataset, model, until, session)?;
             return session.show(&report_of(report));
         }
-        let datasets: Vec<String> =
-            self.dataset.as_ref().map_or_else(|| NAMES.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name.clone()]);
+        let datasets: Vec<String> = self
+            .dataset
+            .as_ref()
+            .map_or_else(|| NAMES.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name.clone()]);
         let models = self.model.map_or_else(Model::all, |model| vec![model]);
         let mut reports = Vec::new();
         let mut missing = Vec::new();
@@ -109,7 +111,8 @@ impl Tune {
             }
         }
         if reports.is_empty() && !session.watch.stop_requested() {
-            return Err(Failure::new("none of the datasets could be loaded").hint("qdc data get fetches them".to_owned()));
+            return Err(Failure::new("none of the datasets could be loaded")
+                .hint("qdc data get fetches them".to_owned()));
         }
         session.show(&Walk { reports, missing, seconds: start.elapsed().as_secs_f64() })
     }
@@ -152,6 +155,7 @@ impl Tune {
             trial_time: self.trial_time,
             until,
             patience: Patience::default(),
+            spectra: SpectrumCache::of(&session.data_dir()),
         };
         Ok(search(&settings, storage, &study_name(&dataset.name, &space), &session.watch)?)
     }
@@ -191,7 +195,11 @@ impl Show for Shown {
                 100.0 * best.test_std
             );
             for (name, value) in &best.parameters {
-                let _ = writeln!(text, "    {name:<14} {}", value.as_str().map_or(value.to_string(), str::to_owned));
+                let _ = writeln!(
+                    text,
+                    "    {name:<14} {}",
+                    value.as_str().map_or(value.to_string(), str::to_owned)
+                );
             }
         }
         text
@@ -227,7 +235,9 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => f64::NAN,
     };
     match digits.parse::<f64>() {
-        Ok(number) if number > 0.0 && factor > 0.0 && number * factor < 1e9 => Ok(Duration::from_secs_f64(number * factor)),
+        Ok(number) if number > 0.0 && factor > 0.0 && number * factor < 1e9 => {
+            Ok(Duration::from_secs_f64(number * factor))
+        }
         _ => Err(format!("'{text}' is not a time; write a number and a unit, such as 90s, 30m or 2h")),
     }
 }

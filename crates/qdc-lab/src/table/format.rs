@@ -29,7 +29,8 @@ struct Style {
 }
 
 const TEXT: Style = Style { plus_minus: "±", bold: ("", " <"), homophily: "H", nodes: "|V|", edges: "|E|" };
-const MARKDOWN: Style = Style { plus_minus: "±", bold: ("**", "**"), homophily: "H", nodes: "\\|V\\|", edges: "\\|E\\|" };
+const MARKDOWN: Style =
+    Style { plus_minus: "±", bold: ("**", "**"), homophily: "H", nodes: "\\|V\\|", edges: "\\|E\\|" };
 const LATEX: Style = Style {
     plus_minus: "$\\pm$",
     bold: ("\\textbf{", "}"),
@@ -62,13 +63,16 @@ impl Table {
         let whole = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         let mut grid = vec![
             line("", &|column| column.dataset.clone()),
-            line(style.homophily, &|column| column.homophily.map_or(String::new(), |value| format!("{value:.2}"))),
+            line(style.homophily, &|column| {
+                column.homophily.map_or(String::new(), |value| format!("{value:.2}"))
+            }),
             line(style.nodes, &|column| whole(column.nodes)),
             line(style.edges, &|column| whole(column.edges)),
         ];
         for &model in &self.rows {
             let field = |column: &Column| {
-                self.cell(model, &column.dataset).map_or(String::new(), |cell| self.field(cell, style, compare))
+                self.cell(model, &column.dataset)
+                    .map_or(String::new(), |cell| self.field(cell, style, compare))
             };
             grid.push(line(&model.to_string(), &field));
         }
@@ -76,9 +80,9 @@ impl Table {
     }
 
     fn field(&self, cell: &Cell, style: &Style, compare: bool) -> String {
-        let number = format!("{:.2} {} {:.2}", 100.0 * cell.test_mean, style.plus_minus, 100.0 * cell.test_std);
-        let mut field =
-            if cell.best { format!("{}{number}{}", style.bold.0, style.bold.1) } else { number };
+        let number =
+            format!("{:.2} {} {:.2}", 100.0 * cell.test_mean, style.plus_minus, 100.0 * cell.test_std);
+        let mut field = if cell.best { format!("{}{number}{}", style.bold.0, style.bold.1) } else { number };
         if cell.p_value.is_some_and(|p| p < 0.05) {
             field.push('*');
         }

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use qdc_core::spectrum::Eigensolver;
 use qdc_core::{Transition, Watch};
-use qdc_data::Dataset;
+use qdc_data::{Dataset, SpectrumCache};
 use qdc_tune::storage::Storage;
 use qdc_tune::{Asked, Direction, Outcome, Pruning, Sampler, State, Study};
 use serde::Serialize;
@@ -50,6 +49,8 @@ pub struct Search<'a> {
     pub until: Option<Instant>,
     /// How long to train.
     pub patience: Patience,
+    /// Where complete spectra are kept.
+    pub spectra: SpectrumCache,
 }
 
 /// The best trial.
@@ -103,7 +104,12 @@ enum Message {
 }
 
 /// Runs or resumes a search.
-pub fn search(search: &Search<'_>, storage: Box<dyn Storage>, name: &str, watch: &Watch) -> Result<SearchReport, Error> {
+pub fn search(
+    search: &Search<'_>,
+    storage: Box<dyn Storage>,
+    name: &str,
+    watch: &Watch,
+) -> Result<SearchReport, Error> {
     let start = Instant::now();
     let space = search.space;
     let mut study = Study::open_boxed(storage, name, Direction::Maximize, space.space.clone())?
@@ -116,7 +122,11 @@ pub fn search(search: &Search<'_>, storage: Box<dyn Storage>, name: &str, watch:
     let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
-    let rewirings = if finished < search.trials { rewirings(search, watch)? } else { Rewirings::new(&search.dataset.graph) };
+    let rewirings = if finished < search.trials {
+        rewirings(search, watch)?
+    } else {
+        Rewirings::new(&search.dataset.graph)
+    };
     let trial = Trial {
         dataset: search.dataset,
         rewirings: &rewirings,
@@ -221,7 +231,9 @@ impl Coordinator<'_> {
     /// The same point gives the same result: it is copied.
     fn copy_duplicate(&mut self, asked: &Asked) -> Result<bool, Error> {
         let Some(original) = asked.duplicate_of else { return Ok(false) };
-        let Some(trial) = self.study.trials().find(|trial| trial.number == original).cloned() else { return Ok(false) };
+        let Some(trial) = self.study.trials().find(|trial| trial.number == original).cloned() else {
+            return Ok(false);
+        };
         let Some(value) = trial.value else { return Ok(false) };
         let outcome = trial
             .user_attributes
@@ -272,7 +284,8 @@ impl Coordinator<'_> {
         let before = self.study.best()?.map(|trial| trial.number);
         self.study.tell(asked, outcome)?;
         if let Some(best) = self.study.best()?.filter(|best| Some(best.number) != before) {
-            let number = |key: &str| 100.0 * best.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+            let number =
+                |key: &str| 100.0 * best.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
             let done = self.study.trials().filter(|trial| trial.state.is_finished()).count();
             let pace = 60.0 * done as f64 / self.start.elapsed().as_secs_f64();
             self.watch.note(&format!(
@@ -298,9 +311,9 @@ fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Er
         return Ok(rewirings);
     }
     let transition = Transition::new(&search.dataset.graph);
-    match Eigensolver::new().memory(search.memory).solve(&transition, watch) {
+    match search.spectra.load_or_compute(&transition, search.memory, watch) {
         Ok(spectrum) => Ok(rewirings.with_spectrum(spectrum)),
-        Err(qdc_core::Error::Interrupted) => Err(qdc_core::Error::Interrupted.into()),
+        Err(qdc_data::Error::Core(error @ qdc_core::Error::Interrupted)) => Err(error.into()),
         Err(error) => {
             watch.note(&format!("no full spectrum for all trials ({error}); each trial finds its own pairs"));
             Ok(rewirings)
@@ -332,11 +345,18 @@ fn describe(study: &mut Study, search: &Search<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn report(study: &Study, search: &Search<'_>, duplicates: usize, interrupted: bool, took: Duration) -> SearchReport {
+fn report(
+    study: &Study,
+    search: &Search<'_>,
+    duplicates: usize,
+    interrupted: bool,
+    took: Duration,
+) -> SearchReport {
     let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
     let mut failed: BTreeMap<String, usize> = BTreeMap::new();
     for trial in study.trials().filter(|trial| trial.state == State::Failed) {
-        let reason = trial.user_attributes.get("failure").and_then(Value::as_str).unwrap_or("no reason given");
+        let reason =
+            trial.user_attributes.get("failure").and_then(Value::as_str).unwrap_or("no reason given");
         *failed.entry(reason.to_owned()).or_default() += 1;
     }
     let best = study.best().ok().flatten().map(|trial| {

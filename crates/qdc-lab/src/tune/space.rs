@@ -111,7 +111,8 @@ impl SearchSpace {
         if windowed(model) || model.uses(|kind| kind == RewiringKind::Gdc) {
             space.search("epsilon", Distribution::log_uniform(1e-6, 1e-1)?);
             // null leaves the threshold in place
-            space.search("top_k", Distribution::categorical([Value::Null, json!(16), json!(64), json!(256)])?);
+            space
+                .search("top_k", Distribution::categorical([Value::Null, json!(16), json!(64), json!(256)])?);
             space.search("sign", Distribution::categorical(["positive", "absolute"])?);
         }
         if model.uses(|kind| kind == RewiringKind::Sdrf) {
@@ -147,13 +148,15 @@ impl SearchSpace {
         let file: Value = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let mut space = Builder::default();
         for (section, entries) in file.as_object().into_iter().flatten() {
-            let Some(entries) = entries.as_object() else { return Err(wrong(format!("'{section}' is no section"))) };
+            let Some(entries) = entries.as_object() else {
+                return Err(wrong(format!("'{section}' is no section")));
+            };
             for (parameter, value) in entries {
                 match section.as_str() {
                     "fixed" => space.fix(parameter, value.clone()),
                     "search" => {
-                        let distribution =
-                            distribution(value).map_err(|problem| wrong(format!("{parameter}: {problem}")))?;
+                        let distribution = distribution(value)
+                            .map_err(|problem| wrong(format!("{parameter}: {problem}")))?;
                         space.search(parameter, distribution);
                     }
                     other => return Err(wrong(format!("section [{other}] is neither [search] nor [fixed]"))),
@@ -186,7 +189,11 @@ impl SearchSpace {
             let _ = writeln!(text, "  {name:<14} {}", distribution.describe());
         }
         for (name, value) in &self.fixed {
-            let _ = writeln!(text, "  {name:<14} fixed to {}", value.as_str().map_or(value.to_string(), str::to_owned));
+            let _ = writeln!(
+                text,
+                "  {name:<14} fixed to {}",
+                value.as_str().map_or(value.to_string(), str::to_owned)
+            );
         }
         text
     }
@@ -265,9 +272,17 @@ impl Builder {
     /// Checks that every point of the corners is a set of hyper-parameters of the model.
     fn finish(self, name: &str, model: Model) -> Result<SearchSpace, Error> {
         if let Some((twice, _)) = self.searched.iter().find(|(name, _)| self.fixed.contains_key(name)) {
-            return Err(Error::SearchSpace { name: name.to_owned(), problem: format!("{twice} is searched and fixed") });
+            return Err(Error::SearchSpace {
+                name: name.to_owned(),
+                problem: format!("{twice} is searched and fixed"),
+            });
         }
-        let space = SearchSpace { name: name.to_owned(), model, space: Space::new(self.searched)?, fixed: self.fixed };
+        let space = SearchSpace {
+            name: name.to_owned(),
+            model,
+            space: Space::new(self.searched)?,
+            fixed: self.fixed,
+        };
         let mut defaults = space.hyperparameters(&BTreeMap::new())?;
         for (parameter, distribution) in space.space.iter() {
             let corners = match distribution {
@@ -332,7 +347,9 @@ mod tests {
     fn a_file_may_search_and_fix_and_is_checked() {
         let model: Model = "gcn+qdc".parse().unwrap();
         let read = |text: &str| SearchSpace::from_toml("own.toml", text, model);
-        let space = read("[fixed]\npairs = 'all'\n[search]\nhidden = [16, 32]\nsigma = { low = 0.1, high = 0.5 }").unwrap();
+        let space =
+            read("[fixed]\npairs = 'all'\n[search]\nhidden = [16, 32]\nsigma = { low = 0.1, high = 0.5 }")
+                .unwrap();
         assert_eq!(names(&space), ["hidden {16, 32}", "sigma [0.1, 0.5]"]);
         for (bad, word) in [
             ("[search]\nsigma = { low = 0.5, high = 0.1 }", "above high"),

@@ -157,14 +157,16 @@ fn memory(values: &Hyperparameters, dataset: &Dataset, entries: usize) -> u64 {
     let heads = if values.model().network() == NetworkKind::Gat { values.integer("heads") } else { 1 };
     let columns = values.integer("layers") * values.integer("hidden") * heads + dataset.classes;
     let activations = 6 * 4 * dataset.labels.len() * columns;
-    let attention = if heads > 1 || values.model().network() == NetworkKind::Gat { 5 * 4 * entries * heads } else { 0 };
+    let attention =
+        if heads > 1 || values.model().network() == NetworkKind::Gat { 5 * 4 * entries * heads } else { 0 };
     let weights = 4 * 4 * dataset.features.columns() * values.integer("hidden") * heads;
     let splits = rayon::current_num_threads();
     (16 * entries + splits * (activations + attention + weights)) as u64
 }
 
 fn complete(record: &RunRecord) -> Outcome {
-    let per_split = |number: fn(&SplitRecord) -> f64| json!(record.splits.iter().map(number).collect::<Vec<f64>>());
+    let per_split =
+        |number: fn(&SplitRecord) -> f64| json!(record.splits.iter().map(number).collect::<Vec<f64>>());
     Outcome::complete(record.validation_mean)
         .with("test", per_split(|split| split.test))
         .with("validation", per_split(|split| split.validation))

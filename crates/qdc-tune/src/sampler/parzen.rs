@@ -244,7 +244,8 @@ impl<'a> Estimator<'a> {
 impl Estimator<'_> {
     /// One category alone has only as many different kernels as choices: their weights are added up first.
     fn log_density_of_category(&self, values: &[f64]) -> Vec<f64> {
-        let [Kernels::Category { observed, log_hit, log_miss, log_prior, choices }] = self.kernels.as_slice() else {
+        let [Kernels::Category { observed, log_hit, log_miss, log_prior, choices }] = self.kernels.as_slice()
+        else {
             unreachable!("asked of one category only")
         };
         let mut weight = vec![0.0; *choices];
