@@ -7,10 +7,10 @@ mod homophily;
 mod kernel;
 mod merge;
 mod predict;
-mod spectrum;
-mod train;
 mod space;
+mod spectrum;
 mod table;
+mod train;
 mod tune;
 
 use clap::Subcommand;
