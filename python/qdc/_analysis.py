@@ -1,0 +1,168 @@
+"""What else can be asked of a graph: homophily, curvature rewiring, and the dynamics behind the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import numpy as np
+from scipy import sparse
+
+from . import _core
+from ._graph import GraphLike, as_graph, csr
+from ._kernel import Progress, Report
+from .errors import ParameterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Variant: TypeAlias = Literal["formula", "code"]
+Equation: TypeAlias = Literal["heat", "schrodinger"]
+
+
+def homophily(graph: GraphLike, labels: Any, kind: Literal["node", "node_with_neighbours", "edge"] = "node") -> float:
+    """How often neighbours share a label.
+
+    ``"node"`` is the mean over all vertices of the share of neighbours with the same label, where a vertex without
+    neighbours counts 0; ``"node_with_neighbours"`` leaves such vertices out; ``"edge"`` is the share of edges whose
+    ends share a label. Self-loops do not count.
+
+    >>> import numpy as np, qdc
+    >>> path = np.array([[0, 1], [1, 2]])
+    >>> qdc.homophily(path, [0, 0, 1])
+    0.5
+    """
+    measured = _core.homophily(as_graph(graph), label_array(labels))
+    if kind not in measured:
+        raise ParameterError(f"kind = {kind!r} is unknown", "choose node, node_with_neighbours or edge")
+    return measured[kind]
+
+
+@dataclass(frozen=True)
+class SpectralHomophily:
+    """Homophily seen through each distinct eigenvalue; all arrays have one entry for each."""
+
+    eigenvalues: NDArray[np.float64]
+    """Distinct eigenvalues of the transition matrix, ascending."""
+    multiplicities: NDArray[np.int64]
+    """How many eigenvectors belong to each."""
+    homophily: NDArray[np.float64]
+    """Homophily of the graph that the projector onto its eigenvectors draws."""
+
+
+@overload
+def sdrf(
+    graph: GraphLike,
+    iterations: int,
+    *,
+    tau: float = ...,
+    removal_bound: float = ...,
+    variant: Variant = ...,
+    seed: int = ...,
+    threads: int | None = ...,
+    progress: Progress | None = ...,
+    return_report: Literal[False] = ...,
+) -> sparse.csr_array: ...
+
+
+@overload
+def sdrf(
+    graph: GraphLike,
+    iterations: int,
+    *,
+    tau: float = ...,
+    removal_bound: float = ...,
+    variant: Variant = ...,
+    seed: int = ...,
+    threads: int | None = ...,
+    progress: Progress | None = ...,
+    return_report: Literal[True],
+) -> tuple[sparse.csr_array, Report]: ...
+
+
+def sdrf(
+    graph: GraphLike,
+    iterations: int,
+    *,
+    tau: float = _core.DEFAULTS["tau"],
+    removal_bound: float = _core.DEFAULTS["removal_bound"],
+    variant: Variant = "formula",
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    return_report: bool = False,
+) -> sparse.csr_array | tuple[sparse.csr_array, Report]:
+    """The adjacency matrix after stochastic discrete Ricci flow (Topping et al., 2022).
+
+    Each iteration adds the edge that most raises the curvature of the edge where it is least, and removes the edge
+    of greatest curvature where that exceeds ``removal_bound``. A finite ``tau`` draws the addition with probability
+    proportional to exp(tau gain) (from ``seed``); infinite, the best is taken. ``variant="formula"`` is the balanced
+    Forman curvature as published, ``"code"`` what the authors' program computes.
+
+    >>> import networkx, qdc
+    >>> before = networkx.barbell_graph(5, 1)
+    >>> after = qdc.sdrf(before, iterations=3, removal_bound=float("inf"))
+    >>> after.nnz // 2 - before.number_of_edges()
+    3
+    """
+    read = as_graph(graph)
+    if iterations < 0:
+        raise ParameterError(f"iterations = {iterations} is out of range: not negative")
+    call = {"threads": threads, "progress": progress}
+    arrays, report = _core.sdrf(read, iterations, tau, removal_bound, variant, seed, call)
+    matrix = csr(arrays, read.nodes)
+    return (matrix, report) if return_report else matrix
+
+
+def dynamics(
+    graph: GraphLike,
+    equation: Equation = "schrodinger",
+    *,
+    start: int | Any = 0,
+    times: Sequence[float] | NDArray[Any] = (0.0, 1.0, 5.0, 50.0),
+    potential: Any = None,
+    self_loop: float = _core.DEFAULTS["self_loop"],
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """The state of a diffusing quantity at several times: an array of shape (times, vertices).
+
+    ``"heat"`` gives exp(-t (I - L)) f, real; ``"schrodinger"`` gives exp(-i t (I - L + V)) psi, complex, whose
+    probabilities are ``abs(psi)**2``. ``start`` is a vertex, or a state with one number for each vertex;
+    ``potential`` is V, one number for each vertex.
+
+    >>> import networkx, qdc
+    >>> psi = qdc.dynamics(networkx.barbell_graph(5, 1), start=2, times=[0, 10])
+    >>> (abs(psi) ** 2).sum(axis=1).round(12)
+    array([1., 1.])
+    """
+    read = as_graph(graph)
+    moments = np.ascontiguousarray(times, dtype=np.float64)
+    field = None if potential is None else np.ascontiguousarray(potential, dtype=np.float64)
+    call = {"threads": threads, "progress": progress}
+
+    def evolve(state: NDArray[np.float64]) -> NDArray[Any]:
+        real, imaginary = _core.dynamics(read, equation, state, moments, field, self_loop, call)
+        return real if imaginary is None else real + 1j * imaginary
+
+    if np.ndim(start) == 0:
+        if not 0 <= start < read.nodes:
+            raise ParameterError(f"start = {start} is no vertex of 0..{read.nodes}")
+        state = np.zeros(read.nodes)
+        state[start] = 1.0
+        return evolve(state)
+    state = np.asarray(start)
+    if np.iscomplexobj(state):
+        return evolve(np.ascontiguousarray(state.real)) + 1j * evolve(np.ascontiguousarray(state.imag))
+    return evolve(np.ascontiguousarray(state, dtype=np.float64))
+
+
+def label_array(labels: Any) -> NDArray[np.uint32]:
+    """Labels of any kind as numbers from 0."""
+    if type(labels).__module__.partition(".")[0] == "torch":
+        labels = labels.detach().cpu().numpy()
+    labels = np.asarray(labels)
+    if labels.ndim != 1:
+        raise ParameterError(f"labels of shape {labels.shape}", "give one label for each vertex, in one dimension")
+    return np.unique(labels, return_inverse=True)[1].astype(np.uint32)

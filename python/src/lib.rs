@@ -1,0 +1,66 @@
+//! `qdc._core`: the crates of qdc as a Python extension.
+//!
+//! Bindings only: what a function means is said in `qdc-core`, what users see is said in `python/qdc`. Inputs arrive
+//! as NumPy arrays that the Python side has sorted out; results leave as arrays that own their memory.
+
+mod analysis;
+mod command_line;
+mod datasets;
+mod errors;
+mod filter;
+#[cfg(any())]
+mod flow;
+mod graph;
+mod kernel;
+mod matrix;
+mod spectrum;
+mod training;
+mod watch;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::analysis::{homophily, transition};
+    #[pymodule_export]
+    use super::command_line::command_line;
+    #[pymodule_export]
+    use super::datasets::{Dataset, dataset_names};
+    #[pymodule_export]
+    use super::filter::Filter;
+    #[cfg(any())]
+    #[pymodule_export]
+    use super::flow::{dynamics, sdrf};
+    #[pymodule_export]
+    use super::graph::Graph;
+    #[pymodule_export]
+    use super::kernel::{build_rows, check_sparsify, kernel, kernel_from};
+    #[pymodule_export]
+    use super::spectrum::Spectrum;
+    #[pymodule_export]
+    use super::training::{models, train};
+    #[pymodule_export]
+    use super::watch::set_threads;
+
+    use super::*;
+
+    /// The defaults of kernels and rewirings, which the crates state once.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        use qdc_core::defaults;
+        let values = pyo3::types::PyDict::new(module.py());
+        values.set_item("mu", defaults::MU)?;
+        values.set_item("sigma", defaults::SIGMA)?;
+        values.set_item("gamma", defaults::GAMMA)?;
+        values.set_item("alpha", defaults::ALPHA)?;
+        values.set_item("time", defaults::TIME)?;
+        values.set_item("epsilon", defaults::EPSILON)?;
+        values.set_item("self_loop", defaults::SELF_LOOP)?;
+        values.set_item("tolerance", defaults::TOLERANCE)?;
+        values.set_item("tau", f64::INFINITY)?;
+        values.set_item("removal_bound", 0.5)?;
+        module.add("DEFAULTS", values)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

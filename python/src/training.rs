@@ -1,0 +1,68 @@
+//! Training runs over the splits of a dataset.
+
+use std::ops::ControlFlow;
+
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, Rewirings};
+
+use crate::datasets::Dataset;
+use crate::errors::Problem;
+use crate::kernel::report;
+use crate::spectrum::Spectrum;
+use crate::watch::Call;
+
+/// Hyper-parameters of a model, each given as text.
+pub(crate) fn hyperparameters(
+    py: Python<'_>,
+    model: &str,
+    values: Vec<(String, String)>,
+) -> PyResult<Hyperparameters> {
+    let build = || -> Result<Hyperparameters, qdc_lab::Error> {
+        let mut set = Hyperparameters::new(model.parse::<Model>()?);
+        for (name, value) in &values {
+            set.set(name, value)?;
+        }
+        Ok(set)
+    };
+    build().map_err(|error| Problem::from(error).raise(py))
+}
+
+/// Trains a model on splits of a dataset and gives the record of the run.
+#[pyfunction]
+pub(crate) fn train<'py>(
+    py: Python<'py>,
+    dataset: Dataset,
+    model: &str,
+    values: Vec<(String, String)>,
+    splits: Option<Vec<usize>>,
+    seed: u64,
+    spectrum: Option<Spectrum>,
+    call: Call,
+) -> PyResult<Bound<'py, PyAny>> {
+    let hyperparameters = hyperparameters(py, model, values)?;
+    let dataset = dataset.0;
+    let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
+    let run = call.run(py, move |watch| {
+        let mut rewirings = Rewirings::new(&dataset.graph);
+        if let Some(spectrum) = spectrum {
+            rewirings = rewirings.with_spectrum((*spectrum.spectrum).clone());
+        }
+        let experiment = Experiment {
+            dataset: &dataset,
+            hyperparameters: &hyperparameters,
+            seed,
+            splits: &splits,
+            patience: Patience::default(),
+            keep: Keep::default(),
+        };
+        qdc_lab::train(&experiment, &rewirings, watch, &|_| ControlFlow::Continue(()))
+    })?;
+    report(py, &run.record)
+}
+
+/// The names of the models.
+#[pyfunction]
+pub(crate) fn models() -> Vec<String> {
+    Model::all().iter().map(ToString::to_string).collect()
+}

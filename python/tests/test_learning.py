@@ -1,0 +1,88 @@
+"""Datasets, and the networks of qdc trained on them."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+
+import qdc
+
+
+def test_datasets_load_with_their_splits(data_dir: str) -> None:
+    dataset = qdc.datasets.load("cornell", data_dir)
+    assert (dataset.graph.nodes, dataset.features.shape, dataset.classes) == (183, (183, 1703), 5)
+    masks = (dataset.train_masks, dataset.validation_masks, dataset.test_masks)
+    assert all(mask.shape == (10, 183) for mask in masks)
+    assert not (masks[0] & masks[1]).any() and not (masks[1] & masks[2]).any()
+    again = pickle.loads(pickle.dumps(dataset))
+    assert again.graph == dataset.graph and np.array_equal(again.test_masks, dataset.test_masks)
+
+
+def test_a_dataset_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(qdc.DataError, match="not in") as refused:
+        qdc.datasets.load("cora", tmp_path)
+    assert "qdc data get cora" in (refused.value.hint or "")
+    with pytest.raises(qdc.DataError, match="no dataset"):
+        qdc.datasets.load("corra")
+
+
+def test_arrays_make_a_dataset() -> None:
+    graph = networkx.cycle_graph(30)
+    labels = np.arange(30) % 2
+    dataset = qdc.datasets.Dataset(graph, np.eye(30), labels, name="ring")
+    assert dataset.train_masks.shape == (10, 30) and dataset.classes == 2 and dataset.name == "ring"
+    train, validation, test = np.array_split(np.eye(30, dtype=bool), 3)
+    masks = tuple(part.any(axis=0, keepdims=True) for part in (train, validation, test))
+    given = qdc.datasets.Dataset(graph, np.eye(30), labels, masks=masks)  # type: ignore[arg-type]
+    assert np.array_equal(given.train_masks, masks[0])
+    with pytest.raises(qdc.DataError, match="masks of shapes"):
+        qdc.datasets.Dataset(graph, np.eye(30), labels, masks=(masks[0], masks[0], masks[0][:, :5]))
+    with pytest.raises(qdc.DataError, match="in the training and in the validation"):
+        qdc.datasets.Dataset(graph, np.eye(30), labels, masks=(masks[0], masks[0], masks[1]))
+    with pytest.raises(qdc.DataError, match="features of shape"):
+        qdc.datasets.Dataset(graph, np.ones(30), labels)
+    with pytest.raises(qdc.QdcError, match="30"):
+        qdc.datasets.Dataset(graph, np.eye(29), labels)
+
+
+def test_training_learns_repeats_and_does_not_depend_on_threads() -> None:
+    dataset = qdc.datasets.load("csbm:n=200,homophily=0.1,seed=0")
+    options = {"mu": -0.5, "sigma": 0.3, "top_k": 8, "hidden": 8, "splits": [0, 3]}
+    one, two = (qdc.train(dataset, "gcn+qdc", threads=threads, **options) for threads in (1, 2))
+    assert one["test_mean"] == two["test_mean"] > 0.6
+    assert [split["split"] for split in one["splits"]] == [0, 3]
+    assert one["hyperparameters"]["mu"] == -0.5 and one["model"] == "gcn+qdc"
+    spectrum = qdc.Spectrum(dataset.graph)
+    reused = qdc.train(dataset, "gcn+qdc", spectrum=spectrum, **options)
+    assert reused["test_mean"] == pytest.approx(one["test_mean"], abs=0.05)
+    assert "gat+multiscale" in qdc.models()
+
+
+def test_wrong_names_are_refused_with_the_closest() -> None:
+    with pytest.raises(qdc.ParameterError, match="no model") as refused:
+        qdc.train("csbm:n=60,homophily=0.1,seed=0", "gcn+qcd")
+    assert "gcn+qdc" in (refused.value.hint or "")
+    with pytest.raises(qdc.ParameterError, match="hyper-parameter") as refused:
+        qdc.train("csbm:n=60,homophily=0.1,seed=0", "gcn+qdc", hiden=8)
+    assert "hidden" in (refused.value.hint or "")
+    with pytest.raises(qdc.ParameterError, match="split 11"):
+        qdc.train("csbm:n=60,homophily=0.1,seed=0", "gcn", splits=[11])
+
+
+def test_raising_in_progress_stops_a_training() -> None:
+    calls = 0
+
+    def progress(phase: str, done: int, total: int) -> None:
+        nonlocal calls
+        calls += 1
+        assert threading.current_thread() is threading.main_thread()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        qdc.train("csbm:n=2000,homophily=0.1,seed=0", "gcn", hidden=64, progress=progress)
+    assert calls == 1
