@@ -30,7 +30,8 @@ class Graph(_core.Graph):
     ``source`` is one of
 
     - a SciPy sparse matrix or array, or a square NumPy array: the adjacency matrix, which must be symmetric;
-    - a NumPy array of integers of shape (m, 2), also (2, 2): m undirected pairs of vertices, each in either orientation or both;
+    - a NumPy array of integers of shape (m, 2), also (2, 2): m undirected pairs of vertices, each in either
+      orientation or both;
     - a NumPy array of integers of shape (2, m), or a torch ``edge_index``: every edge must be there both ways, as
       PyTorch Geometric keeps undirected graphs;
     - a NetworkX graph (vertices in its own order, weights from the attribute ``weight``) or a DGL graph.

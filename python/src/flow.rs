@@ -4,12 +4,12 @@ use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_core::rewire::Sdrf;
+use qdc_core::rewire::{Sdrf, Variant};
 use qdc_core::{Dynamics, Transition};
 
 use crate::errors::{Problem, parameter_error};
 use crate::graph::Graph;
-use crate::kernel::{parse, report};
+use crate::kernel::report;
 use crate::matrix::{CsrArrays, csr_arrays};
 use crate::watch::Call;
 
@@ -25,8 +25,12 @@ pub(crate) fn sdrf<'py>(
     seed: u64,
     call: Call,
 ) -> PyResult<(CsrArrays<'py>, Bound<'py, PyAny>)> {
-    let flow =
-        Sdrf::new(iterations).tau(tau).removal_bound(removal_bound).variant(parse(py, variant)?).seed(seed);
+    let variant = match variant {
+        "formula" => Variant::Formula,
+        "code" => Variant::Code,
+        other => return Err(parameter_error(py, format!("variant = {other:?} is unknown: formula or code"))),
+    };
+    let flow = Sdrf::new(iterations).tau(tau).removal_bound(removal_bound).variant(variant).seed(seed);
     let (rewired, made) = call.run(py, move |watch| flow.run(&graph.0, watch))?;
     Ok((csr_arrays(py, rewired.adjacency().clone()), report(py, &made)?))
 }

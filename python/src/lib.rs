@@ -8,7 +8,6 @@ mod command_line;
 mod datasets;
 mod errors;
 mod filter;
-#[cfg(any())]
 mod flow;
 mod graph;
 mod kernel;
@@ -29,7 +28,6 @@ mod _core {
     use super::datasets::{Dataset, dataset_names};
     #[pymodule_export]
     use super::filter::Filter;
-    #[cfg(any())]
     #[pymodule_export]
     use super::flow::{dynamics, sdrf};
     #[pymodule_export]
