@@ -26,16 +26,23 @@ def to_networkx(matrix: sparse.sparray | Graph) -> Any:
     return networkx.from_scipy_sparse_array(matrix, create_using=networkx.Graph if symmetric else networkx.DiGraph)
 
 
-def to_edge_index(matrix: sparse.sparray | Graph, dtype: Any = None, device: Any = None) -> tuple[Any, Any]:
+def to_edge_index(
+    matrix: sparse.sparray | Graph, dtype: Any = None, device: Any = None, *, symmetric: bool = False
+) -> tuple[Any, Any]:
     """(edge_index, edge_weight) of torch, such that message passing multiplies features by the matrix.
 
     Entry (i, j) is the message from j to i, so ``edge_index`` holds [j, i]; edges come sorted by j, then i, as
-    PyTorch Geometric likes them. ``dtype`` is that of the weights, by default torch's own.
+    PyTorch Geometric likes them. ``dtype`` is that of the weights, by default torch's own. ``symmetric`` promises a
+    symmetric matrix, which need not be transposed for that.
     """
     import torch
 
-    entries = _csr(matrix).T.tocsr().tocoo()
-    index = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64, copy=False))
+    entries = _csr(matrix)
+    if not symmetric:
+        entries = entries.T.tocsr()
+    index = torch.empty((2, entries.nnz), dtype=torch.int64)
+    index.numpy()[0] = np.repeat(np.arange(entries.shape[0], dtype=np.int32), np.diff(entries.indptr))
+    index.numpy()[1] = entries.indices
     weight = torch.from_numpy(entries.data).to(dtype or torch.get_default_dtype())
     return index.to(device), weight.to(device)
 

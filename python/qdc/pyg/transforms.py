@@ -33,20 +33,30 @@ class Rewiring(BaseTransform):  # type: ignore[misc]
     weight: str
 
     @abstractmethod
-    def rewire(self, graph: Graph) -> sparse.csr_array:
-        """The matrix that takes the place of the adjacency; entry (i, j) is the message from j to i."""
+    def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
+        """The matrix that takes the place of the adjacency; entry (i, j) is the message from j to i.
+
+        ``single`` says that the weights will be kept in single precision.
+        """
+
+    def keeps_symmetry(self) -> bool:
+        """Whether the matrix is symmetric."""
+        return True
 
     def forward(self, data: Any) -> Any:
         """Replaces ``edge_index`` and the weights of ``data``."""
-        matrix = self.rewire(self.graph_of(data))
+        graph = self.graph_of(data)
         device = data.edge_index.device
-        features = getattr(data, "x", None)
-        dtype = features.dtype if torch.is_tensor(features) and features.is_floating_point() else None
+        features: Any = getattr(data, "x", None)
+        known = torch.is_tensor(features) and features.is_floating_point()
+        dtype = features.dtype if known else torch.get_default_dtype()
+        matrix = self.rewire(graph, single=dtype != torch.float64)
         stale = [key for key in data.edge_attrs() if key != "edge_index"]
         data.num_nodes = matrix.shape[0]  # the new edges may name fewer vertices than there are
         for key in stale:
             del data[key]
-        data.edge_index, data[self.weight] = to_edge_index(matrix, dtype, device)
+        symmetric = self.keeps_symmetry()
+        data.edge_index, data[self.weight] = to_edge_index(matrix, dtype, device, symmetric=symmetric)
         return data
 
     def graph_of(self, data: Any) -> Graph:
@@ -81,7 +91,7 @@ class KernelRewiring(Rewiring):
     self_loop: float
     solver: Solver
     tolerance: float
-    precision: Precision
+    precision: Any
     threads: int | None
 
     @abstractmethod
@@ -98,11 +108,15 @@ class KernelRewiring(Rewiring):
         names = ("pairs", "sparsify", "sign", "self_loop", "solver", "tolerance", "precision", "threads")
         return {name: getattr(self, name) for name in names}
 
-    def rewire(self, graph: Graph) -> sparse.csr_array:
+    def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
         return kernel(graph, self.kernel_filter(), normalize=self.normalize, **self._options())
+
+    def keeps_symmetry(self) -> bool:
+        return self.normalize not in ("row", "col")
 
 
 _TINY = Graph(np.array([[0, 1], [1, 2]]))
+_SINGLE_WORTH = 250  # terms of a series times what an entry costs more than in a dense product (bench/python)
 
 
 class QDC(KernelRewiring):
@@ -190,6 +204,9 @@ class GDC(KernelRewiring):
     Where the two differ, ours is the default and theirs an option: with ``TopK`` the largest entries of each row are
     joined with the transpose, so that the graph stays undirected; ``symmetrize=False`` keeps the k largest of each
     column, as PyTorch Geometric does with ``dim=0``. ``GDC.from_pyg`` translates a whole transform.
+
+    ``precision="auto"`` computes in single precision where the weights are kept in it and that is faster, as PyTorch
+    Geometric does; with features in double precision everything is double.
     """
 
     def __init__(
@@ -206,7 +223,7 @@ class GDC(KernelRewiring):
         symmetrize: bool = True,
         solver: Solver = "auto",
         tolerance: float = _core.DEFAULTS["tolerance"],
-        precision: Precision = "f64",
+        precision: Precision | Literal["auto"] = "auto",
         weight: str = "edge_weight",
         threads: int | None = None,
     ) -> None:
@@ -256,12 +273,21 @@ class GDC(KernelRewiring):
     def kernel_filter(self) -> Filter:
         return as_filter(self.filter, alpha=self.alpha, time=self.time)
 
-    def rewire(self, graph: Graph) -> sparse.csr_array:
+    def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
+        options = self._options()
+        if self.precision == "auto":
+            # On a dense graph factorising once in double precision beats a long series in single.
+            worth = single and _SINGLE_WORTH * (2 * graph.edges + graph.nodes) < graph.nodes**2
+            options["precision"] = "f32" if worth else "f64"
+            options["tolerance"] = max(self.tolerance, 1e-6) if worth else self.tolerance
         if self.symmetrize or not isinstance(self.sparsify, TopK):
-            return super().rewire(graph)
+            return kernel(graph, self.kernel_filter(), normalize=self.normalize, **options)
         # Row i holds the k largest of the symmetric kernel's row i, which are those of its column i.
-        rows = build_rows(graph, (0, graph.nodes), self.kernel_filter(), **self._options())
+        rows = build_rows(graph, (0, graph.nodes), self.kernel_filter(), **options)
         return _normalized(rows, self.normalize, self.sign)
+
+    def keeps_symmetry(self) -> bool:
+        return super().keeps_symmetry() and (self.symmetrize or not isinstance(self.sparsify, TopK))
 
 
 def _normalized(rows: sparse.csr_array, normalize: Normalize, sign: Sign) -> sparse.csr_array:
@@ -310,7 +336,7 @@ class SDRF(Rewiring):
         self.threads = threads
         self.rewire(_TINY)
 
-    def rewire(self, graph: Graph) -> sparse.csr_array:
+    def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
         rewired = sdrf(
             graph, iterations=self.iterations, tau=self.tau, removal_bound=self.removal_bound, variant=self.variant,
             seed=self.seed, threads=self.threads,
