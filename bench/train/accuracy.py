@@ -3,7 +3,7 @@
 Seeds differ, so the means over ten splits agree only statistically: their difference is compared with the standard error
 of the difference of the paired splits.
 
-  python accuracy.py DATA [quick] [--datasets cora,texas,chameleon] [--models gcn,gat]
+  python accuracy.py DATA [quick] [--datasets cora,texas,chameleon] [--models gcn,gat] [--qdc PROGRAM]
 """
 import argparse
 import json
@@ -67,6 +67,7 @@ def main():
     parser.add_argument("quick", nargs="?", help="texas only")
     parser.add_argument("--datasets", default="texas,cora,chameleon")
     parser.add_argument("--models", default="gcn,gat")
+    parser.add_argument("--qdc", default=ROOT / "target/release/qdc", help="the program")
     a = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
@@ -78,7 +79,7 @@ def main():
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         edges = torch.from_numpy(np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0).T.copy())
         for model in a.models.split(","):
-            command = [ROOT / "target/release/qdc", "train", f"{a.data}/{name}.npz", "--model", model, "--json", "--quiet", "--threads", "1",
+            command = [a.qdc, "train", f"{a.data}/{name}.npz", "--model", model, "--json", "--quiet", "--threads", "1",
                        "--max-steps", str(STEPS), "--patience", str(PATIENCE), "--directed", "--symmetrize", "or"]
             settings = dict(SETTINGS, **({"heads": HEADS} if model == "gat" else {}))
             command += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]

@@ -8,6 +8,7 @@
 //! (Kingma, Ba 2015, algorithm 1; the decay is part of the gradient, as in PyTorch's `Adam`, not apart from it.)
 
 use crate::Real;
+use crate::aligned::Aligned;
 use crate::hardware::{Loops, dispatch};
 
 const BETA_1: f64 = 0.9;
@@ -20,14 +21,14 @@ pub struct Adam<T> {
     learning_rate: f64,
     weight_decay: f64,
     steps: i32,
-    first: Vec<T>,
-    second: Vec<T>,
+    first: Aligned<T>,
+    second: Aligned<T>,
 }
 
 impl<T: Real> Adam<T> {
     /// A fresh optimiser for `parameters` numbers.
     pub fn new(parameters: usize, learning_rate: f64, weight_decay: f64) -> Self {
-        let zeros = vec![T::ZERO; parameters];
+        let zeros = Aligned::zeros(parameters);
         Self { learning_rate, weight_decay, steps: 0, first: zeros.clone(), second: zeros }
     }
 
@@ -58,7 +59,7 @@ impl<T: Real> Loops for Step<'_, T> {
         let decay = real(adam.weight_decay);
         let (keep_1, take_1) = (real(BETA_1), real(1.0 - BETA_1));
         let (keep_2, take_2) = (real(BETA_2), real(1.0 - BETA_2));
-        let moments = adam.first.iter_mut().zip(&mut adam.second);
+        let moments = adam.first.iter_mut().zip(adam.second.iter_mut());
         for ((w, &g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
             let g = g + decay * *w;
             *m = keep_1 * *m + take_1 * g;

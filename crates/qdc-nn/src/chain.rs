@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::layers::{Layer, Parameter, Pass};
+use crate::matrix::LANES;
 use crate::{Matrix, Real, Width};
 
 /// A parameter of a network: its full name, what it is, and where it lies in the flat array.
@@ -46,6 +47,7 @@ pub(crate) struct Placement {
 
 impl Placement {
     fn place(&mut self, scope: &str, parameters: Vec<Parameter>) -> Range<usize> {
+        self.length = self.length.next_multiple_of(2 * LANES); // layers begin at a cache line
         let start = self.length;
         for parameter in parameters {
             let range = self.length..self.length + parameter.length();

@@ -5,10 +5,11 @@
 //! [`Adam`] and [`training`] what teaches it.
 //!
 //! Everything is generic over the precision: `f32` to train, `f64` for golden files and gradient checks. After the first
-//! epoch nothing is allocated. The crate reads no clock and prints nothing; the same seed gives the same bytes for any
-//! number of threads.
+//! epoch only the dense products of `gemm` allocate. The crate reads no clock and prints nothing; the same seed gives the
+//! same bytes for any number of threads.
 
 mod adam;
+mod aligned;
 mod architecture;
 mod chain;
 mod early_stopping;

@@ -1,13 +1,14 @@
 //! Dense activations, stored so that loops have no tails.
 
 use crate::Real;
+use crate::aligned::Aligned;
 
 /// Columns are padded to a multiple of this; it is one vector of 8 `f32`, or of 8 `f64`.
 pub(crate) const LANES: usize = 8;
 
 /// The columns of a layer: `blocks` groups (the heads of an attention; otherwise 1) of `width` numbers each.
 ///
-/// In memory each group is padded to a multiple of 8. **The padding is 0 and stays 0**: weights start with 0 there,
+/// In memory each group is padded to a multiple of 8, and so is the row. **The padding is 0 and stays 0**: weights start with 0 there,
 /// gradients are 0 there, so no loop needs to know about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Width {
@@ -46,9 +47,11 @@ impl Width {
         self.width.next_multiple_of(LANES)
     }
 
-    /// Columns in memory.
+    /// Columns in memory. Where rows would begin 1 kB or a multiple of it apart, another cache line is added: the same
+    /// block of all rows would otherwise compete for a few sets of the cache.
     pub(crate) fn stride(self) -> usize {
-        self.blocks * self.block_stride()
+        let stride = self.blocks * self.block_stride();
+        if self.blocks > 1 && stride % 256 == 0 { stride + 2 * LANES } else { stride }
     }
 
     /// Where column `column` lies in memory.
@@ -62,13 +65,13 @@ impl Width {
 pub struct Matrix<T> {
     rows: usize,
     width: Width,
-    values: Vec<T>,
+    values: Aligned<T>,
 }
 
 impl<T: Real> Matrix<T> {
     /// All 0.
     pub fn zeros(rows: usize, width: Width) -> Self {
-        Self { rows, width, values: vec![T::ZERO; rows * width.stride()] }
+        Self { rows, width, values: Aligned::zeros(rows * width.stride()) }
     }
 
     /// Number of rows.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use qdc_core::{Csr, Features};
 
+use crate::aligned::Aligned;
 use crate::architecture::{Architecture, Combinator, Kind, Tower};
 use crate::chain::{Chain, Placed, Placement};
 use crate::layers::{
@@ -88,8 +89,8 @@ pub struct Network<T> {
     /// What follows the sum of the towers' outputs; absent for a single tower.
     readout: Option<Readout<T>>,
     parameters: Vec<Placed>,
-    weights: Vec<T>,
-    gradient: Vec<T>,
+    weights: Aligned<T>,
+    gradient: Aligned<T>,
     nothing: Matrix<T>,
 }
 
@@ -152,7 +153,7 @@ impl<T: Real> Network<T> {
             Readout { d_sum: sum.clone(), sum, chain }
         });
         let Placement { parameters, length } = builder.placement;
-        let zeros = vec![T::ZERO; length];
+        let zeros = Aligned::zeros(length);
         let nothing = Matrix::zeros(0, Width::single(1));
         let mut network =
             Self { towers, readout, parameters, weights: zeros.clone(), gradient: zeros, nothing };

@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_form_computes_the_same_product_and_its_transpose() {
-        for (nodes, density, form) in [(40, 0.1, "rows"), (400, 0.1, "tiles"), (60, 0.8, "dense")] {
+        for (nodes, density, form) in [(40, 0.1, "rows"), (600, 0.1, "tiles"), (60, 0.8, "dense")] {
             let matrix = random_matrix(nodes, density, 3);
             let dense = matrix.to_dense();
             let propagation = Propagation::new(matrix);

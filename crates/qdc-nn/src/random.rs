@@ -80,12 +80,13 @@ impl Mask {
         }
     }
 
-    /// Replaces every entry x by f(x) / (1 - rate) if it stays, by 0 otherwise.
+    /// Replaces every entry x, of which the first is entry `first` of the mask, by f(x) / (1 - rate) if it stays, by 0
+    /// otherwise.
     #[inline(always)]
-    pub(crate) fn apply<T: Real>(self, values: &mut [T], f: impl Fn(T) -> T) {
+    pub(crate) fn apply<T: Real>(self, first: usize, values: &mut [T], f: impl Fn(T) -> T) {
         let scale = T::from_f64(self.scale);
         for (block, values) in values.chunks_mut(BLOCK).enumerate() {
-            let kept = self.block(block * BLOCK);
+            let kept = self.block(first + block * BLOCK);
             if let Ok(values) = <&mut [T; BLOCK]>::try_from(&mut *values) {
                 for at in 0..BLOCK {
                     let value = f(values[at]) * scale;

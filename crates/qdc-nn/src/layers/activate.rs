@@ -5,6 +5,10 @@ use crate::hardware::{Loops, dispatch};
 use crate::random::Mask;
 use crate::{Matrix, Real, Width};
 
+/// Rows that are taken through all steps before the next ones: they stay in the first-level cache, and whole blocks of
+/// a mask lie in them.
+const ROWS: usize = 8;
+
 /// The non-linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
@@ -107,6 +111,7 @@ impl<T: Real> Layer<T> for Activate {
         dispatch(Backward {
             activation: self.activation,
             mask: self.mask,
+            stride,
             y: y.values(),
             dy: dy.values(),
             dx: dx.values_mut(),
@@ -144,18 +149,21 @@ impl<T: Real> Forward<'_, T> {
     #[inline(always)]
     fn rows(self, activation: impl Fn(T) -> T) {
         let Self { mask, bias, stride, x, y, .. } = self;
-        if bias.is_empty() {
-            y.copy_from_slice(x);
-        } else {
-            for (y, x) in y.chunks_exact_mut(stride).zip(x.chunks_exact(stride)) {
-                for at in 0..stride {
-                    y[at] = x[at] + bias[at];
+        let chunk = ROWS * stride;
+        for (number, (y, x)) in y.chunks_mut(chunk).zip(x.chunks(chunk)).enumerate() {
+            if bias.is_empty() {
+                y.copy_from_slice(x);
+            } else {
+                for (y, x) in y.chunks_exact_mut(stride).zip(x.chunks_exact(stride)) {
+                    for ((y, &x), &bias) in y.iter_mut().zip(x).zip(bias) {
+                        *y = x + bias;
+                    }
                 }
             }
-        }
-        match mask {
-            Some(mask) => mask.apply(y, activation),
-            None => y.iter_mut().for_each(|y| *y = activation(*y)),
+            match mask {
+                Some(mask) => mask.apply(number * chunk, y, &activation),
+                None => y.iter_mut().for_each(|y| *y = activation(*y)),
+            }
         }
     }
 }
@@ -163,6 +171,7 @@ impl<T: Real> Forward<'_, T> {
 struct Backward<'a, T> {
     activation: Activation,
     mask: Option<Mask>,
+    stride: usize,
     y: &'a [T],
     dy: &'a [T],
     dx: &'a mut [T],
@@ -184,13 +193,17 @@ impl<T: Real> Loops for Backward<'_, T> {
 impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn entries(self, slope: impl Fn(T) -> T) {
-        let Self { mask, y, dy, dx, .. } = self;
+        let Self { mask, stride, y, dy, dx, .. } = self;
         let share = T::from_f64(mask.map_or(1.0, |mask| 1.0 / mask.scale()));
-        for ((dx, &y), &dy) in dx.iter_mut().zip(y).zip(dy) {
-            *dx = dy * slope(y * share); // y carries the factor of the mask
-        }
-        if let Some(mask) = mask {
-            mask.apply(dx, |dx| dx);
+        let chunk = ROWS * stride;
+        let chunks = dx.chunks_mut(chunk).zip(y.chunks(chunk).zip(dy.chunks(chunk)));
+        for (number, (dx, (y, dy))) in chunks.enumerate() {
+            for ((dx, &y), &dy) in dx.iter_mut().zip(y).zip(dy) {
+                *dx = dy * slope(y * share); // y carries the factor of the mask
+            }
+            if let Some(mask) = mask {
+                mask.apply(number * chunk, dx, |dx| dx);
+            }
         }
     }
 }

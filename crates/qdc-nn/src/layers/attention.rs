@@ -13,12 +13,14 @@
 //! Heads are concatenated, or averaged. A row without entries gives 0. Cost: O((entries + vertices) * heads * width)
 //! time; besides activations, one number for each entry and head.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Layer, Parameter, Pass, Start};
-use crate::hardware::{Loops, dispatch, multiply_add};
+use crate::hardware::{Loops, dispatch};
+use crate::matrix::LANES;
 use crate::random::Mask;
 use crate::sparse::{accumulate, for_tiles, tile, tile_mut};
 use crate::{Matrix, Propagation, Real, Width};
@@ -48,6 +50,9 @@ pub enum Heads {
 }
 
 /// The attention layer; its input is already transformed (x W, heads side by side).
+///
+/// Heads are computed one after the other: the columns of one head mostly fit the second-level cache, where those of
+/// all of them do not.
 pub struct Attention<T> {
     graph: Arc<Propagation<T>>,
     input: Width,
@@ -56,17 +61,41 @@ pub struct Attention<T> {
     dropout: f64,
     stream: u64,
     mask: Option<Mask>,
-    /// a_s . x_j and a_d . x_i: vertices x heads.
+    spans: Vec<Span>,
+    /// a_s . x_j and a_d . x_i: heads x vertices.
     source: Vec<T>,
     target: Vec<T>,
-    /// p_ij: entries x heads.
+    /// p_ij: heads x entries.
     attention: Vec<T>,
-    /// Per row: q_ij, d loss / d p_ij (entries of the longest row x heads).
-    row_weights: Vec<T>,
-    row_gradient: Vec<T>,
-    /// d loss / d(a_s . x_j), d loss / d(a_d . x_i): vertices x heads.
+    /// Within a span: k_ij, then q_ij; and d loss / d p_ij.
+    weights: Vec<T>,
+    d_attention: Vec<T>,
+    /// d loss / d(a_s . x_j), d loss / d(a_d . x_i): vertices, for one head.
     d_source: Vec<T>,
     d_target: Vec<T>,
+}
+
+/// Consecutive rows and their entries; rows are often too short for vectors, spans are not.
+#[derive(Clone, Debug)]
+struct Span {
+    rows: Range<usize>,
+    entries: Range<usize>,
+}
+
+impl Span {
+    /// Entries a span has at least, but for the last.
+    const ENTRIES: usize = 512;
+
+    fn cover(pointers: &[usize]) -> Vec<Self> {
+        let (mut spans, mut first) = (Vec::new(), 0);
+        for (row, &end) in pointers.iter().enumerate().skip(1) {
+            if end - pointers[first] >= Self::ENTRIES || row + 1 == pointers.len() {
+                spans.push(Self { rows: first..row, entries: pointers[first]..end });
+                first = row;
+            }
+        }
+        spans
+    }
 }
 
 impl<T: Real> Attention<T> {
@@ -81,7 +110,8 @@ impl<T: Real> Attention<T> {
     ) -> Self {
         let matrix = graph.matrix();
         let (nodes, count) = (matrix.rows(), input.count());
-        let longest = (0..nodes).map(|i| matrix.row(i).0.len()).max().unwrap_or(0);
+        let spans = Span::cover(matrix.pointers());
+        let longest = spans.iter().map(|span| span.entries.len()).max().unwrap_or(0);
         let zeros = |length: usize| vec![T::ZERO; length];
         Self {
             input,
@@ -90,13 +120,14 @@ impl<T: Real> Attention<T> {
             dropout,
             stream,
             mask: None,
+            spans,
             source: zeros(nodes * count),
             target: zeros(nodes * count),
             attention: zeros(matrix.entries() * count),
-            row_weights: zeros(longest * count),
-            row_gradient: zeros(longest * count),
-            d_source: zeros(nodes * count),
-            d_target: zeros(nodes * count),
+            weights: zeros(longest),
+            d_attention: zeros(longest),
+            d_source: zeros(nodes),
+            d_target: zeros(nodes),
             graph,
         }
     }
@@ -162,36 +193,63 @@ impl<T: Real> Layer<T> for Attention<T> {
     }
 }
 
-/// `sum += factor * row`.
+/// c for a head: the factor of M_ij in the score, 0 where edge values are no bias.
 #[inline(always)]
-fn add_scaled<T: Real, const FUSED: bool>(sum: &mut [T], factor: T, row: &[T]) {
-    for (sum, &row) in sum.iter_mut().zip(row) {
-        *sum = multiply_add::<T, FUSED>(factor, row, *sum);
+fn edge_factor<T: Real, const FUSED: bool>(edge: Option<(&[T], &[T])>, block: Range<usize>) -> T {
+    edge.map_or(T::ZERO, |(weight, attention)| T::dot::<FUSED>(&weight[block.clone()], &attention[block]))
+}
+
+/// Writes k_ij, what q_ij is p_ij times, for entries of which the first is entry `first` of the mask.
+#[inline(always)]
+fn write_factors<T: Real>(
+    mask: Option<Mask>,
+    edge_values: EdgeValues,
+    first: usize,
+    values: &[T],
+    factors: &mut [T],
+) {
+    factors.fill(T::ONE);
+    if let Some(mask) = mask {
+        mask.apply(first, factors, |one| one);
+    }
+    if edge_values == EdgeValues::Multiply {
+        factors.iter_mut().zip(values).for_each(|(factor, &value)| *factor *= value);
     }
 }
 
-/// c for each head: the factor of M_ij in the score, 0 where edge values are no bias.
+/// The largest of `values`; of none, minus infinity.
 #[inline(always)]
-fn edge_factor<T: Real, const FUSED: bool>(edge: Option<(&[T], &[T])>, head: usize, stride: usize) -> T {
-    edge.map_or(T::ZERO, |(weight, attention)| {
-        T::dot::<FUSED>(&weight[head * stride..][..stride], &attention[head * stride..][..stride])
-    })
+fn largest<T: Real>(values: &[T]) -> T {
+    let larger = |a: T, b: T| if a > b { a } else { b };
+    let (chunks, rest) = values.as_chunks::<16>();
+    let mut largest = rest.iter().fold(T::from_f64(f64::NEG_INFINITY), |a, &b| larger(a, b));
+    if let Some((&first, others)) = chunks.split_first() {
+        let mut lanes = first;
+        for chunk in others {
+            for lane in 0..16 {
+                lanes[lane] = larger(lanes[lane], chunk[lane]);
+            }
+        }
+        largest = lanes.iter().fold(largest, |a, &b| larger(a, b));
+    }
+    largest
 }
 
-/// k_ij: what q_ij is p_ij times.
+/// The sum of `values`, in a fixed order.
 #[inline(always)]
-fn factor<T: Real>(mask: Option<Mask>, edge_values: EdgeValues, at: usize, value: T) -> T {
-    let dropped = match mask {
-        None => T::ONE,
-        Some(mask) if mask.keeps(at) => T::from_f64(mask.scale()),
-        Some(_) => T::ZERO,
-    };
-    if edge_values == EdgeValues::Multiply { dropped * value } else { dropped }
-}
-
-#[inline(always)]
-fn leaky<T: Real>(score: T) -> T {
-    if score > T::ZERO { score } else { score * T::from_f64(SLOPE) }
+fn sum<T: Real>(values: &[T]) -> T {
+    let (chunks, rest) = values.as_chunks::<16>();
+    let mut sum: T = rest.iter().copied().sum();
+    if let Some((&first, others)) = chunks.split_first() {
+        let mut lanes = first;
+        for chunk in others {
+            for lane in 0..16 {
+                lanes[lane] += chunk[lane];
+            }
+        }
+        sum += lanes.iter().copied().sum();
+    }
+    sum
 }
 
 struct Forward<'a, T> {
@@ -207,61 +265,65 @@ impl<T: Real> Loops for Forward<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Self { layer, theta, x, y } = self;
-        let (source, target, edge) = layer.split(theta);
+        let (a_source, a_target, edge) = layer.split(theta);
         let (heads, stride) = (layer.input.count(), layer.input.block_stride());
         let average = layer.heads == Heads::Average;
-        let share = T::ONE / T::from_f64(heads as f64);
-        let (mask, edge_values) = (layer.mask, layer.edge_values);
-        let graph = Arc::clone(&layer.graph);
+        let share = if average { T::ONE / T::from_f64(heads as f64) } else { T::ONE };
+        let Attention { graph, mask, edge_values, spans, source, target, attention, weights, .. } = layer;
         let matrix = graph.matrix();
-        for i in 0..matrix.rows() {
-            for (h, x) in x.row(i).chunks_exact(stride).enumerate() {
-                layer.source[i * heads + h] = T::dot::<FUSED>(x, &source[h * stride..][..stride]);
-                layer.target[i * heads + h] = T::dot::<FUSED>(x, &target[h * stride..][..stride]);
+        let (nodes, entries) = (matrix.rows(), matrix.entries());
+        let (x_stride, y_stride) = (x.stride(), y.stride());
+        let (x, y) = (x.values(), y.values_mut());
+        for h in 0..heads {
+            let first_to_write = !average || h == 0;
+            let block = h * stride..(h + 1) * stride;
+            let source = &mut source[h * nodes..][..nodes];
+            let target = &mut target[h * nodes..][..nodes];
+            let p = &mut attention[h * entries..][..entries];
+            let c = edge_factor::<T, FUSED>(edge, block.clone());
+            for (i, x) in x.chunks_exact(x_stride).enumerate() {
+                source[i] = T::dot::<FUSED>(&x[block.clone()], &a_source[block.clone()]);
+                target[i] = T::dot::<FUSED>(&x[block.clone()], &a_target[block.clone()]);
             }
-        }
-        let y_stride = y.stride();
-        for (i, y) in y.values_mut().chunks_exact_mut(y_stride).enumerate() {
-            let (columns, values) = matrix.row(i);
-            let first = matrix.pointers()[i] * heads;
-            let length = columns.len();
-            // The row's attention lies head after head, so that loops over neighbours are contiguous.
-            let attention = &mut layer.attention[first..][..length * heads];
-            y.fill(T::ZERO);
-            for h in 0..heads {
-                let p = &mut attention[h * length..][..length];
-                let target = layer.target[i * heads + h];
-                let c = edge_factor::<T, FUSED>(edge, h, stride);
-                let mut highest = T::from_f64(f64::NEG_INFINITY);
-                for ((p, &j), &value) in p.iter_mut().zip(columns).zip(values) {
-                    let score = layer.source[j as usize * heads + h] + target;
-                    *p = leaky(if edge.is_some() { score + c * value } else { score });
-                    highest = highest.max(*p);
-                }
-                p.iter_mut().for_each(|p| *p -= highest);
-            }
-            for p in attention.iter_mut() {
-                *p = p.fast_exp(); // all heads in one loop: most rows are short
-            }
-            for h in 0..heads {
-                let p = &mut attention[h * length..][..length];
-                let q = &mut layer.row_weights[..length];
-                let inverse = T::ONE / p.iter().copied().sum::<T>();
-                for (at, ((q, p), &value)) in q.iter_mut().zip(p.iter_mut()).zip(values).enumerate() {
-                    *p *= inverse;
-                    *q = *p * factor(mask, edge_values, first + h * length + at, value);
-                }
-                let y = if average { &mut *y } else { &mut y[h * stride..][..stride] };
-                for_tiles!(stride, |offset, W| {
-                    let mut sum = [T::ZERO; W];
-                    for (&j, &q) in columns.iter().zip(q.iter()) {
-                        let at = (j as usize * heads + h) * stride + offset;
-                        accumulate::<T, W, FUSED>(&mut sum, q, tile(x.values(), at));
+            for span in spans.iter() {
+                for i in span.rows.clone() {
+                    let (columns, values) = matrix.row(i);
+                    let p = &mut p[matrix.pointers()[i]..][..columns.len()];
+                    for ((p, &j), &value) in p.iter_mut().zip(columns).zip(values) {
+                        let score = source[j as usize] + target[i];
+                        let score = if edge.is_some() { score + c * value } else { score };
+                        *p = if score > T::ZERO { score } else { score * T::from_f64(SLOPE) };
                     }
-                    for (y, sum) in tile_mut::<T, W>(y, offset).iter_mut().zip(sum) {
-                        *y += if average { sum * share } else { sum };
+                    let largest = largest(p);
+                    p.iter_mut().for_each(|p| *p -= largest);
+                }
+                p[span.entries.clone()].iter_mut().for_each(|p| *p = p.fast_exp());
+                let weights = &mut weights[..span.entries.len()];
+                let values = &matrix.values()[span.entries.clone()];
+                write_factors(*mask, *edge_values, h * entries + span.entries.start, values, weights);
+                for i in span.rows.clone() {
+                    let columns = matrix.row(i).0;
+                    let first = matrix.pointers()[i];
+                    let p = &mut p[first..][..columns.len()];
+                    let q = &mut weights[first - span.entries.start..][..columns.len()];
+                    let inverse = T::ONE / sum(p);
+                    for (p, q) in p.iter_mut().zip(q.iter_mut()) {
+                        *p *= inverse;
+                        *q *= *p * share;
                     }
-                });
+                    let y = &mut y[i * y_stride + if average { 0 } else { block.start }..][..stride];
+                    for_tiles!(stride, |offset, W| {
+                        let mut sum = [T::ZERO; W];
+                        for (&j, &q) in columns.iter().zip(q.iter()) {
+                            let at = j as usize * x_stride + block.start + offset;
+                            accumulate::<T, W, FUSED>(&mut sum, q, tile(x, at));
+                        }
+                        let y = tile_mut::<T, W>(y, offset);
+                        for w in 0..W {
+                            y[w] = if first_to_write { sum[w] } else { y[w] + sum[w] };
+                        }
+                    });
+                }
             }
         }
     }
@@ -282,68 +344,93 @@ impl<T: Real> Loops for Backward<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Self { layer, theta, x, dy, gradient, dx } = self;
-        let (source, target, edge) = layer.split(theta);
-        let (heads, stride, width) = (layer.input.count(), layer.input.block_stride(), layer.input.stride());
+        let (a_source, a_target, edge) = layer.split(theta);
+        let (heads, stride) = (layer.input.count(), layer.input.block_stride());
         let average = layer.heads == Heads::Average;
         let share = if average { T::ONE / T::from_f64(heads as f64) } else { T::ONE };
-        let (mask, edge_values) = (layer.mask, layer.edge_values);
-        let graph = Arc::clone(&layer.graph);
+        let Attention { graph, mask, edge_values, spans, source, target, attention, weights, .. } = layer;
+        let Attention { d_attention, d_source, d_target, .. } = layer;
         let matrix = graph.matrix();
-        dx.values_mut().fill(T::ZERO);
+        let (nodes, entries) = (matrix.rows(), matrix.entries());
+        let x_stride = x.stride();
+        let (x, dx) = (x.values(), dx.values_mut());
+        dx.fill(T::ZERO);
         gradient.fill(T::ZERO);
-        layer.d_source.fill(T::ZERO);
-        for i in 0..matrix.rows() {
-            let (columns, values) = matrix.row(i);
-            let first = matrix.pointers()[i] * heads;
-            let length = columns.len();
-            for h in 0..heads {
-                let g = if average { dy.row(i) } else { &dy.row(i)[h * stride..][..stride] };
-                let p = &layer.attention[first + h * length..][..length];
-                let dp = &mut layer.row_gradient[..length];
-                let mut mean = T::ZERO; // sum_l p_il d p_il
-                for at in 0..length {
-                    let row = (columns[at] as usize * heads + h) * stride;
-                    let k = factor(mask, edge_values, first + h * length + at, values[at]) * share;
-                    dp[at] = k * T::dot::<FUSED>(g, &x.values()[row..row + stride]);
-                    mean += p[at] * dp[at];
-                    add_scaled::<T, FUSED>(&mut dx.values_mut()[row..row + stride], p[at] * k, g);
-                }
-                let target = layer.target[i * heads + h];
-                let c = edge_factor::<T, FUSED>(edge, h, stride);
-                let (mut d_target, mut d_edge) = (T::ZERO, T::ZERO);
-                for at in 0..length {
-                    let j = columns[at] as usize * heads + h;
-                    let score = layer.source[j] + target;
-                    let score = if edge.is_some() { score + c * values[at] } else { score };
-                    let slope = if score > T::ZERO { T::ONE } else { T::from_f64(SLOPE) };
-                    let dr = p[at] * (dp[at] - mean) * slope;
-                    layer.d_source[j] += dr;
-                    d_target += dr;
-                    d_edge += dr * values[at];
-                }
-                layer.d_target[i * heads + h] = d_target;
-                if let Some((weight, attention)) = edge {
-                    let block = h * stride..(h + 1) * stride;
-                    add_scaled::<T, FUSED>(
-                        &mut gradient[2 * width..][block.clone()],
-                        d_edge,
-                        &attention[block.clone()],
-                    );
-                    add_scaled::<T, FUSED>(&mut gradient[3 * width..][block.clone()], d_edge, &weight[block]);
+        for h in 0..heads {
+            let block = h * stride..(h + 1) * stride;
+            let source = &source[h * nodes..][..nodes];
+            let target = &target[h * nodes..][..nodes];
+            let p = &attention[h * entries..][..entries];
+            let c = edge_factor::<T, FUSED>(edge, block.clone());
+            let mut d_edge = T::ZERO;
+            d_source.fill(T::ZERO);
+            for span in spans.iter() {
+                let weights = &mut weights[..span.entries.len()];
+                let values = &matrix.values()[span.entries.clone()];
+                write_factors(*mask, *edge_values, h * entries + span.entries.start, values, weights);
+                for i in span.rows.clone() {
+                    let (columns, values) = matrix.row(i);
+                    let first = matrix.pointers()[i];
+                    let p = &p[first..][..columns.len()];
+                    let k = &mut weights[first - span.entries.start..][..columns.len()];
+                    let dp = &mut d_attention[..columns.len()];
+                    let g = &dy.row(i)[if average { 0 } else { block.start }..][..stride];
+                    for (dp, &j) in dp.iter_mut().zip(columns) {
+                        *dp = T::dot::<FUSED>(g, &x[j as usize * x_stride + block.start..][..stride]);
+                    }
+                    for (k, dp) in k.iter_mut().zip(dp.iter_mut()) {
+                        *k *= share;
+                        *dp *= *k;
+                    }
+                    let whole = p.len() / LANES * LANES;
+                    let rest = p[whole..].iter().zip(&dp[whole..]).map(|(&p, &dp)| p * dp).sum::<T>();
+                    let mean = T::dot::<FUSED>(&p[..whole], &dp[..whole]) + rest; // sum_l p_il d p_il
+                    k.iter_mut().zip(p).for_each(|(k, &p)| *k *= p); // now q_ij
+                    for_tiles!(stride, |offset, W| {
+                        let g = *tile::<T, W>(g, offset);
+                        for (&j, &q) in columns.iter().zip(k.iter()) {
+                            let at = j as usize * x_stride + block.start + offset;
+                            accumulate::<T, W, FUSED>(tile_mut(dx, at), q, &g);
+                        }
+                    });
+                    let mut v = T::ZERO;
+                    for at in 0..columns.len() {
+                        let j = columns[at] as usize;
+                        let score = source[j] + target[i];
+                        let score = if edge.is_some() { score + c * values[at] } else { score };
+                        let slope = if score > T::ZERO { T::ONE } else { T::from_f64(SLOPE) };
+                        let dr = p[at] * (dp[at] - mean) * slope;
+                        d_source[j] += dr;
+                        v += dr;
+                        if edge.is_some() {
+                            d_edge += dr * values[at];
+                        }
+                    }
+                    d_target[i] = v;
                 }
             }
-        }
-        for i in 0..matrix.rows() {
-            for h in 0..heads {
-                let (u, v) = (layer.d_source[i * heads + h], layer.d_target[i * heads + h]);
-                let block = h * stride..(h + 1) * stride;
-                let x = &x.row(i)[block.clone()];
-                let dx = &mut dx.values_mut()[i * width..][block.clone()];
-                add_scaled::<T, FUSED>(dx, u, &source[block.clone()]);
-                add_scaled::<T, FUSED>(dx, v, &target[block.clone()]);
-                add_scaled::<T, FUSED>(&mut gradient[..width][block.clone()], u, x);
-                add_scaled::<T, FUSED>(&mut gradient[width..][block], v, x);
+            let width = gradient.len() / if edge.is_some() { 4 } else { 2 };
+            if let Some((weight, attention)) = edge {
+                for at in block.clone() {
+                    gradient[2 * width + at] = d_edge * attention[at];
+                    gradient[3 * width + at] = d_edge * weight[at];
+                }
             }
+            for_tiles!(stride, |offset, W| {
+                let at = block.start + offset;
+                let (a_source, a_target) = (*tile::<T, W>(a_source, at), *tile::<T, W>(a_target, at));
+                let (mut d_a_source, mut d_a_target) = ([T::ZERO; W], [T::ZERO; W]);
+                for i in 0..nodes {
+                    let x = tile::<T, W>(x, i * x_stride + at);
+                    let dx = tile_mut::<T, W>(dx, i * x_stride + at);
+                    accumulate::<T, W, FUSED>(dx, d_source[i], &a_source);
+                    accumulate::<T, W, FUSED>(dx, d_target[i], &a_target);
+                    accumulate::<T, W, FUSED>(&mut d_a_source, d_source[i], x);
+                    accumulate::<T, W, FUSED>(&mut d_a_target, d_target[i], x);
+                }
+                *tile_mut(gradient, at) = d_a_source;
+                *tile_mut(gradient, width + at) = d_a_target;
+            });
         }
     }
 }

@@ -175,6 +175,6 @@ impl<T: Real> Loops for Drop<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         self.y.copy_from_slice(self.x);
-        self.mask.apply(self.y, |x| x);
+        self.mask.apply(0, self.y, |x| x);
     }
 }

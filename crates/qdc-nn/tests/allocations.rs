@@ -1,0 +1,83 @@
+//! After the first epoch layers allocate nothing: they make their room when they are built. (The `gemm` crate makes room of
+//! its own in every dense product; networks without one show what is ours, the others must not grow.)
+
+#![allow(unsafe_code)] // an allocator that counts
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use qdc_core::{Csr, Features};
+use qdc_nn::{Adam, Architecture, Combinator, EdgeValues, Inputs, Kind, Network, Pass, Propagation, Tower};
+
+thread_local!(static ALLOCATIONS: Cell<usize> = const { Cell::new(0) });
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches a constant-initialised cell of the
+// thread, which allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise about `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `alloc` above, that is from the system's allocator, with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const NODES: usize = 150;
+const CLASSES: usize = 3;
+
+/// A ring in which every vertex also sees its `reach` next ones.
+fn ring(reach: usize) -> Arc<Propagation<f32>> {
+    let rows = (0..NODES).map(|i| {
+        let mut columns: Vec<u32> =
+            (0..=2 * reach).map(|d| ((i + NODES + d - reach) % NODES) as u32).collect();
+        columns.sort_unstable();
+        let values = vec![1.0 / columns.len() as f32; columns.len()];
+        (columns, values)
+    });
+    Arc::new(Propagation::new(Csr::from_rows(NODES, rows).unwrap()))
+}
+
+/// The allocations of each of four epochs.
+fn allocations(architecture: &Architecture, inputs: &Inputs<f32>) -> [usize; 4] {
+    let labels: Vec<u32> = (0..NODES).map(|v| (v % CLASSES) as u32).collect();
+    let vertices: Vec<u32> = (0..NODES as u32 / 2).collect();
+    let mut network = Network::new(architecture, inputs, 1).unwrap();
+    let mut adam = Adam::new(network.weights().len(), 0.01, 5e-4);
+    [0, 1, 2, 3].map(|seed| {
+        let before = ALLOCATIONS.get();
+        network.loss_and_gradient(&labels, &vertices, Pass::Train { seed });
+        network.update(|weights, gradient| adam.step(weights, gradient));
+        network.forward(Pass::Evaluate);
+        ALLOCATIONS.get() - before
+    })
+}
+
+#[test]
+fn layers_allocate_nothing_after_the_first_epoch() {
+    let features = Features::from_dense(40, (0..NODES * 40).map(|at| f32::from(at % 7 == 0)).collect());
+    let inputs = Inputs::new(&features, vec![ring(1), ring(30)]).unwrap();
+    for edge_values in [EdgeValues::Ignore, EdgeValues::Multiply, EdgeValues::Bias] {
+        for kind in [Kind::Mlp, Kind::Gcn, Kind::Gat { heads: 4, edge_values }] {
+            let tower = |widths| Tower { kind, widths, dropout: 0.5 };
+            let single = Architecture::single(tower(vec![CLASSES])); // sparse features: no dense product
+            assert_eq!(allocations(&single, &inputs)[1..], [0, 0, 0], "{kind:?}");
+            let two = Architecture {
+                towers: vec![tower(vec![16, 16]), tower(vec![16, 16])],
+                combinator: Some(Combinator::Concat),
+                classes: CLASSES,
+            };
+            let [_, second, third, fourth] = allocations(&two, &inputs);
+            assert_eq!([third, fourth], [second, second], "two towers, {kind:?}");
+        }
+    }
+}
