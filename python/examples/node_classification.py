@@ -49,7 +49,7 @@ def test_accuracy(data, classes, split):
 
 
 def main(names, splits):
-    rewiring = QDC(mu=0.0, sigma=0.3, sparsify=qdc.TopK(8))
+    rewiring = QDC(mu=0.0, sigma=0.5, sparsify=qdc.TopK(2))
     for name in names:
         for label, transform in (("plain graph", []), (repr(rewiring), [rewiring])):
             dataset = Dataset(name, pre_transform=Compose([NormalizeFeatures(), *transform]))

@@ -24,7 +24,7 @@ from ._core import __version__, set_threads
 from ._graph import Graph
 from ._kernel import build_rows, kernel
 from ._spectrum import Spectrum
-from ._training import models, train
+from ._training import models, train, tune
 from .errors import ConvergenceError, DataError, GraphError, MemoryLimitError, ParameterError, QdcError
 from .filters import Filter
 from .sparsify import Epsilon, TopK
@@ -58,6 +58,7 @@ __all__ = [
     "sdrf",
     "set_threads",
     "train",
+    "tune",
 ]
 
 

@@ -128,3 +128,17 @@ def train(
     spectrum: Spectrum | None,
     call: _Call,
 ) -> _Report: ...
+def tune(
+    dataset: Dataset,
+    model: str,
+    trials: int,
+    space: str,
+    study: str | None,
+    jobs: int,
+    batch: int,
+    seed: int,
+    sampler: str,
+    prune: bool,
+    budget: float | None,
+    call: _Call,
+) -> _Report: ...

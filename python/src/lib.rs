@@ -14,6 +14,7 @@ mod kernel;
 mod matrix;
 mod spectrum;
 mod training;
+mod tuning;
 mod watch;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ mod _core {
     use super::spectrum::Spectrum;
     #[pymodule_export]
     use super::training::{models, train};
+    #[pymodule_export]
+    use super::tuning::tune;
     #[pymodule_export]
     use super::watch::set_threads;
 

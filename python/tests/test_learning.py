@@ -86,3 +86,19 @@ def test_raising_in_progress_stops_a_training() -> None:
     with pytest.raises(KeyboardInterrupt):
         qdc.train("csbm:n=2000,homophily=0.1,seed=0", "gcn", hidden=64, progress=progress)
     assert calls == 1
+
+
+def test_a_search_is_kept_in_a_file_that_optuna_opens(tmp_path: Path) -> None:
+    import optuna
+
+    study = tmp_path / "studies.db"
+    options = {"trials": 4, "space": "wide", "study": study, "seed": 1}
+    report = qdc.tune("csbm:n=80,homophily=0.1,seed=0", "gcn+qdc", **options)
+    assert report["trials"] == 4 and 0.0 < report["best"]["validation"] <= 1.0
+    loaded = optuna.load_study(study_name=report["study"], storage=f"sqlite:///{study}")
+    assert loaded.best_value == pytest.approx(report["best"]["validation"])
+    assert qdc.tune("csbm:n=80,homophily=0.1,seed=0", "gcn+qdc", **options)["trials"] == 4, "nothing was left to do"
+    in_memory = qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=2)
+    assert in_memory["trials"] == 2
+    with pytest.raises(qdc.ParameterError, match="sampler"):
+        qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=2, sampler="grid")  # type: ignore[arg-type]

@@ -1,0 +1,74 @@
+//! Searches over hyper-parameters, kept in Optuna's own files.
+
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+use qdc_data::{DataDir, SpectrumCache};
+use qdc_lab::tune::{Search, SearchSpace, search, study_name};
+use qdc_lab::{Model, Patience};
+use qdc_tune::storage::{self, Memory, Storage};
+use qdc_tune::{Pruning, Sampler};
+
+use crate::datasets::Dataset;
+use crate::errors::{Problem, parameter_error};
+use crate::kernel::report;
+use crate::watch::Call;
+
+/// Runs or resumes a search and gives its report.
+#[pyfunction]
+pub(crate) fn tune<'py>(
+    py: Python<'py>,
+    dataset: Dataset,
+    model: &str,
+    trials: usize,
+    space: &str,
+    study: Option<String>,
+    jobs: usize,
+    batch: u64,
+    seed: u64,
+    sampler: &str,
+    prune: bool,
+    budget: Option<f64>,
+    call: Call,
+) -> PyResult<Bound<'py, PyAny>> {
+    let raise = |error: qdc_lab::Error| Problem::from(error).raise(py);
+    let space = SearchSpace::named(space, model.parse::<Model>().map_err(raise)?).map_err(raise)?;
+    let sampler = match sampler {
+        "tpe" => Sampler::Tpe,
+        "tpe-multivariate" => Sampler::TpeMultivariate,
+        "random" => Sampler::Random,
+        other => {
+            let message = format!("sampler = {other:?} is unknown: tpe, tpe-multivariate or random");
+            return Err(parameter_error(py, message));
+        }
+    };
+    let budget = match budget.map(Duration::try_from_secs_f64).transpose() {
+        Ok(budget) => budget,
+        Err(error) => return Err(parameter_error(py, format!("budget: {error}"))),
+    };
+    let dataset = dataset.0;
+    let made = call.run(py, move |watch| -> Result<_, qdc_lab::Error> {
+        let storage: Box<dyn Storage> = match &study {
+            Some(address) => storage::open(address)?,
+            None => Box::new(Memory::new()),
+        };
+        let settings = Search {
+            dataset: &dataset,
+            space: &space,
+            trials,
+            seed,
+            batch,
+            jobs,
+            sampler,
+            pruning: if prune { Pruning::Median { startup: 10, warm_up: 2 } } else { Pruning::Off },
+            memory: None,
+            trial_time: None,
+            until: budget.map(|budget| Instant::now() + budget),
+            patience: Patience::default(),
+            spectra: SpectrumCache::of(&DataDir::from_environment()),
+        };
+        search(&settings, storage, &study_name(&dataset.name, &space), watch)
+    })?;
+    report(py, &made)
+}
