@@ -14,13 +14,13 @@ pub(crate) trait Show: Serialize {
 
 /// Writes `result` to stdout in the form asked for.
 pub(crate) fn show(result: &impl Show, json: bool) -> Result<(), Failure> {
-    let text = if json {
-        let mut text = serde_json::to_string(result).map_err(|error| Failure::new(error.to_string()))?;
-        text.push('\n');
-        text
-    } else {
-        result.text()
-    };
+    if json { write_json(result) } else { write(result.text().as_bytes()) }
+}
+
+/// Writes `result` to stdout as one JSON object on a line of its own.
+pub(crate) fn write_json(result: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string(result).map_err(|error| Failure::new(error.to_string()))?;
+    text.push('\n');
     write(text.as_bytes())
 }
 

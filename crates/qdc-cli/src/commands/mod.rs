@@ -3,6 +3,7 @@
 mod cache;
 mod completions;
 mod data;
+mod demo;
 mod homophily;
 mod kernel;
 mod merge;
@@ -21,6 +22,7 @@ use crate::session::Session;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(demo::Demo),
     Data(data::Data),
     Kernel(kernel::Kernel),
     Merge(merge::Merge),
@@ -38,6 +40,7 @@ pub(crate) enum Command {
 /// Runs one command.
 pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
     match command {
+        Command::Demo(command) => command.run(session),
         Command::Kernel(command) => command.run(session),
         Command::Merge(command) => command.run(session),
         Command::Spectrum(command) => command.run(session),
