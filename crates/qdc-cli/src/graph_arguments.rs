@@ -19,11 +19,6 @@ pub(crate) struct GraphArguments {
 }
 
 impl GraphArguments {
-    /// The name as typed.
-    pub(crate) fn name(&self) -> &str {
-        &self.graph
-    }
-
     /// Finds the graph and, where there are labels, the dataset around it.
     pub(crate) fn load(&self, session: &Session) -> Result<Source, Failure> {
         Ok(qdc_data::open(&self.graph, &session.data_dir(), self.edges.reading())?)

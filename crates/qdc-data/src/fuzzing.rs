@@ -78,7 +78,7 @@ mod tests {
             if bytes.is_empty() {
                 break;
             }
-            let at = position as usize * bytes.len() >> 16;
+            let at = (position as usize * bytes.len()) >> 16;
             match what % 6 {
                 0 => bytes[at] = byte,
                 1 => bytes[at] ^= 1 << (byte % 8),

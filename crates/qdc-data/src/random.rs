@@ -33,7 +33,7 @@ impl Random {
 
     /// Uniform among 0..count (off by at most count / 2^64 in probability).
     pub(crate) fn below(&mut self, count: u64) -> u64 {
-        (u128::from(self.bits()) * u128::from(count) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(count)) >> 64) as u64
     }
 
     /// Normal with mean 0 and deviation 1 (Box and Muller).

@@ -291,7 +291,7 @@ impl<T: Real> Builder<'_, T> {
             }
             match (input, &self.inputs.features) {
                 (Some(input), _) => {
-                    chain.push(Linear::new(input, transformed), &scope, &mut self.placement, true)
+                    chain.push(Linear::new(input, transformed), &scope, &mut self.placement, true);
                 }
                 (None, InputFeatures::Sparse(features)) => {
                     let stream = self.stream();

@@ -85,7 +85,7 @@ impl Saved {
             let (rows, columns) = placed.parameter.shape();
             match self.tensors.get(&placed.name) {
                 Some((shape, values)) if *shape == [rows, columns] => {
-                    placed.write(network.weights_mut(), values)
+                    placed.write(network.weights_mut(), values);
                 }
                 Some((shape, _)) => {
                     let problem = format!("{} has shape {shape:?}, not [{rows}, {columns}]", placed.name);

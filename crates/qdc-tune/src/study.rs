@@ -246,10 +246,10 @@ impl Study {
             self.trials.values().filter(|trial| !trial.state.is_finished()).map(|trial| trial.id).collect();
         for trial in self.storage.trials(self.record.id, self.latest_id, &unfinished)? {
             self.latest_id = self.latest_id.max(trial.id);
-            if trial.state == State::Complete {
-                if let Some(key) = self.key(&trial) {
-                    self.by_parameters.entry(key).or_insert(trial.number);
-                }
+            if trial.state == State::Complete
+                && let Some(key) = self.key(&trial)
+            {
+                self.by_parameters.entry(key).or_insert(trial.number);
             }
             self.trials.insert(trial.number, trial);
         }

@@ -20,8 +20,15 @@ use crate::session::Session;
 pub(crate) struct Demo {}
 
 /// A graph whose neighbours mostly disagree, with features too noisy to classify by alone.
-const GRAPH: ContextualBlocks =
-    ContextualBlocks { n: 1000, homophily: 0.2, classes: 2, degree: 10.0, features: 32, signal: 1.0, seed: 0 };
+const GRAPH: ContextualBlocks = ContextualBlocks {
+    n: 1000,
+    homophily: 0.2,
+    classes: 2,
+    degree: 10.0,
+    features: 32,
+    signal: 1.0,
+    seed: 0,
+};
 
 /// In such a graph the classes show in the eigenvectors at the negative end of the spectrum: a vector that changes sign
 /// along most edges. The window looks there.
@@ -140,7 +147,8 @@ fn about_the_kernel(report: &KernelReport, homophily: f64, dataset: &Dataset) ->
 
 /// "third" for 3.2, and so on.
 fn ordinal(number: f64) -> &'static str {
-    const NAMES: [&str; 9] = ["one", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
+    const NAMES: [&str; 9] =
+        ["one", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
     let rounded = number.round().clamp(1.0, NAMES.len() as f64) as usize;
     NAMES[rounded - 1]
 }

@@ -187,7 +187,7 @@ impl Kernel {
             }
             Route::Spectral => {
                 let spectrum = self.eigensolver().solve(&transition, watch)?;
-                self.from_spectrum(&spectrum, &transition, plan.reason, watch)
+                self.sum_over_pairs(&spectrum, &transition, plan.reason, watch)
             }
         }
     }
@@ -207,7 +207,7 @@ impl Kernel {
     ) -> Result<BuiltKernel, Error> {
         assert_eq!(spectrum.nodes(), graph.nodes(), "the spectrum of this graph");
         let transition = Transition::with_self_loop(graph, self.self_loop)?;
-        self.from_spectrum(spectrum, &transition, "from a spectrum computed before".into(), watch)
+        self.sum_over_pairs(spectrum, &transition, "from a spectrum computed before".into(), watch)
     }
 
     /// The rows `rows` of the kernel as each keeps them by its own values, before union and normalisation.

@@ -26,7 +26,7 @@ pub(super) struct Weighted<'a> {
 }
 
 impl Kernel {
-    pub(super) fn from_spectrum(
+    pub(super) fn sum_over_pairs(
         &self,
         spectrum: &Spectrum,
         transition: &Transition,

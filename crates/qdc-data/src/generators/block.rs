@@ -30,7 +30,7 @@ pub(super) fn edges(n: u64, blocks: u64, p_in: f64, p_out: f64, seed: u64) -> Ve
         });
         // All vertices of earlier blocks lie before this one: their pairs with it form a rectangle.
         bernoulli(size * first, p_out, &mut random, |place| {
-            edges.push((place % first, first + place / first))
+            edges.push((place % first, first + place / first));
         });
     }
     edges
