@@ -177,7 +177,7 @@ fn twins_and_components_account_for_every_eigenvalue() {
     for transition in degenerate_graphs() {
         let structure = Structure::new(&transition);
         let rows: usize = structure.blocks().iter().map(|block| block.matrix.rows()).sum();
-        assert_eq!(structure.twin_pairs() + rows, transition.nodes(), "{name}");
+        assert_eq!(structure.twin_pairs() + rows, transition.nodes());
     }
     // All leaves of a star are twins: two rows remain.
     let star = Structure::new(&unweighted(30, (1..30).map(|leaf| (0, leaf))));
