@@ -37,6 +37,11 @@ impl Failure {
         self
     }
 
+    /// What happened.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Ctrl-C.
     pub(crate) fn interrupted() -> Self {
         Self { kind: Kind::Interrupted, ..Self::new("interrupted; nothing was written") }
@@ -96,5 +101,11 @@ impl From<qdc_lab::Error> for Failure {
         }
         let failure = if error.is_usage() { Self::usage } else { Self::new };
         failure(error.to_string()).hint(error.hint())
+    }
+}
+
+impl From<qdc_plot::Error> for Failure {
+    fn from(error: qdc_plot::Error) -> Self {
+        Self::new(error.to_string()).hint(error.hint())
     }
 }

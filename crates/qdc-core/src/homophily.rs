@@ -1,6 +1,12 @@
-//! Homophily: how often neighbours share a label.
+//! Homophily: how often neighbours share a label, in the graph and in each part of its spectrum.
+
+mod spectral;
+mod window;
 
 use crate::{Csr, Error, Graph};
+
+pub use spectral::{Reading, SPECTRAL_CUTOFF, SpectralPoint, spectral_homophily};
+pub use window::{PROBES, Suggestion, WindowEstimate, suggest, window_homophily, window_homophily_exact};
 
 /// The share of same-label neighbours, read in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]

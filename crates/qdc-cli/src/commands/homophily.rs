@@ -14,6 +14,23 @@ use crate::session::Session;
 pub(crate) struct Homophily {
     #[command(flatten)]
     graph: GraphArguments,
+    /// Homophily at each distinct eigenvalue, from the graph its eigenvectors draw, as csv
+    #[arg(long)]
+    spectral: bool,
+}
+
+#[derive(Serialize)]
+struct Spectral {
+    graph: String,
+    points: Vec<qdc_core::homophily::SpectralPoint>,
+}
+
+impl Show for Spectral {
+    fn text(&self) -> String {
+        let lines =
+            self.points.iter().map(|p| format!("{},{},{}\n", p.eigenvalue, p.multiplicity, p.homophily()));
+        std::iter::once("eigenvalue,multiplicity,homophily\n".to_owned()).chain(lines).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -51,6 +68,11 @@ impl Homophily {
         let Some(labels) = source.labels() else {
             return Err(Error::Unlabelled { name: source.name().into() }.into());
         };
+        if self.spectral {
+            let spectrum = super::figure::spectrum(source.graph(), session)?;
+            let points = qdc_core::homophily::spectral_homophily(&spectrum, labels, &session.watch)?;
+            return session.show(&Spectral { graph: source.name().into(), points });
+        }
         let homophily = qdc_core::homophily(source.graph(), labels)?;
         session.show(&Report {
             graph: source.name().into(),

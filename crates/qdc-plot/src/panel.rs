@@ -1,0 +1,114 @@
+//! A panel: a rectangle with two axes, ticks at round numbers and labels.
+
+use crate::colour::{FAINT, INK};
+use crate::svg::{Anchor, Svg, TEXT};
+
+/// A rectangle of the page, and the ranges it shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Panel {
+    /// Left edge on the page.
+    pub left: f64,
+    /// Upper edge on the page.
+    pub top: f64,
+    /// Width on the page.
+    pub width: f64,
+    /// Height on the page.
+    pub height: f64,
+    /// What the horizontal axis spans.
+    pub x: (f64, f64),
+    /// What the vertical axis spans.
+    pub y: (f64, f64),
+}
+
+impl Panel {
+    /// Where a point lies on the page.
+    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        let share = |value: f64, (low, high): (f64, f64)| (value - low) / (high - low).max(f64::MIN_POSITIVE);
+        (self.left + self.width * share(x, self.x), self.top + self.height * (1.0 - share(y, self.y)))
+    }
+
+    /// Draws frame, ticks and labels; an empty label leaves out the numbers of that axis too.
+    pub fn frame(&self, svg: &mut Svg, title: &str, x_label: &str, y_label: &str) {
+        self.x_axis(svg, x_label);
+        for tick in ticks(self.y, 5) {
+            let (_, y) = self.at(self.x.0, tick);
+            svg.line(
+                (self.left, y),
+                (self.left + self.width, y),
+                &format!(r#"stroke="{FAINT}" stroke-width="0.4""#),
+            );
+            svg.line((self.left - 3.0, y), (self.left, y), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
+            if !y_label.is_empty() {
+                svg.text((self.left - 5.0, y + 3.0), Anchor::End, TEXT, &round(tick));
+            }
+        }
+        if !y_label.is_empty() {
+            svg.upward_text((self.left - 28.0, self.top + self.height / 2.0), TEXT, y_label);
+        }
+        self.outline(svg, title);
+    }
+
+    /// Ticks and label of the horizontal axis.
+    pub fn x_axis(&self, svg: &mut Svg, label: &str) {
+        let bottom = self.top + self.height;
+        let count = if self.width < 150.0 { 3 } else { 6 };
+        for tick in ticks(self.x, count) {
+            let (x, _) = self.at(tick, self.y.0);
+            svg.line((x, bottom), (x, bottom + 3.0), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
+            if !label.is_empty() {
+                svg.text((x, bottom + 12.5), Anchor::Middle, TEXT, &round(tick));
+            }
+        }
+        if !label.is_empty() {
+            svg.text((self.left + self.width / 2.0, bottom + 25.0), Anchor::Middle, TEXT, label);
+        }
+    }
+
+    /// Outline and title.
+    pub fn outline(&self, svg: &mut Svg, title: &str) {
+        let style = format!(r#"fill="none" stroke="{INK}" stroke-width="0.8""#);
+        svg.rect(self.left, self.top, self.width, self.height, &style);
+        let at = (self.left + self.width / 2.0, self.top - 5.0);
+        svg.styled_text(at, Anchor::Middle, TEXT + 0.5, title, r#"font-weight="bold""#);
+    }
+}
+
+/// Round numbers inside a range, about `count` of them.
+pub fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
+    let span = high - low;
+    if !(span.is_finite() && span > 0.0) {
+        return vec![low];
+    }
+    let rough = span / count as f64;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|&step| step >= rough);
+    let step = step.unwrap_or(10.0 * power);
+    let first = (low / step - 1e-9).ceil() as i64;
+    let last = (high / step + 1e-9).floor() as i64;
+    (first..=last).map(|number| number as f64 * step).collect()
+}
+
+/// A number as an axis writes it.
+pub fn round(value: f64) -> String {
+    if value == 0.0 || value.abs() < 1e-12 {
+        return "0".into();
+    }
+    if value.abs() >= 1e5 || value.abs() < 1e-3 {
+        return format!("{value:.0e}");
+    }
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(ticks((0.0, 1.0), 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(ticks((-1.0, 1.0), 4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
+        assert_eq!(ticks((3.0, 3.0), 4), [3.0]);
+        assert_eq!([0.6000000000000001, 1e-5, 0.0, -0.25].map(round), ["0.6", "1e-5", "0", "-0.25"]);
+    }
+}

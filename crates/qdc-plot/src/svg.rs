@@ -1,0 +1,125 @@
+//! Just enough SVG: shapes and text on a white page, written as they come.
+
+use std::fmt::Write;
+
+use crate::colour::INK;
+
+/// Width of a figure in one column (8.5 cm), in units of 1/96 inch.
+pub const COLUMN: f64 = 321.0;
+/// Width of a figure over both columns.
+pub const PAGE: f64 = 660.0;
+/// Size of ordinary text: 6.8 pt in print.
+pub const TEXT: f64 = 9.0;
+
+/// Where a text is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// At its left end.
+    Start,
+    /// In the middle.
+    Middle,
+    /// At its right end.
+    End,
+}
+
+/// A picture in the making.
+#[derive(Clone, Debug)]
+pub struct Svg {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Svg {
+    /// A white page.
+    pub fn new(width: f64, height: f64) -> Self {
+        Self { width, height, body: String::new() }
+    }
+
+    /// Anything else, as it is.
+    pub fn raw(&mut self, markup: &str) {
+        self.body.push_str(markup);
+        self.body.push('\n');
+    }
+
+    /// A straight line; `style` holds further attributes.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), style: &str) {
+        let _ = writeln!(
+            self.body,
+            r#"<line x1="{:.2}" y1="{:.2}" x2="{:.2}" y2="{:.2}" {style}/>"#,
+            from.0, from.1, to.0, to.1
+        );
+    }
+
+    /// A rectangle.
+    pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, style: &str) {
+        let _ = writeln!(
+            self.body,
+            r#"<rect x="{x:.2}" y="{y:.2}" width="{width:.2}" height="{height:.2}" {style}/>"#
+        );
+    }
+
+    /// A circle.
+    pub fn circle(&mut self, at: (f64, f64), radius: f64, style: &str) {
+        let _ = writeln!(self.body, r#"<circle cx="{:.2}" cy="{:.2}" r="{radius:.2}" {style}/>"#, at.0, at.1);
+    }
+
+    /// A line through points, or a filled shape if `closed`.
+    pub fn path(&mut self, points: &[(f64, f64)], closed: bool, style: &str) {
+        let mut data = String::new();
+        for (number, (x, y)) in points.iter().enumerate() {
+            let _ = write!(data, "{}{x:.2} {y:.2}", if number == 0 { 'M' } else { 'L' });
+        }
+        let end = if closed { "Z" } else { "" };
+        let _ = writeln!(self.body, r#"<path d="{data}{end}" {style}/>"#);
+    }
+
+    /// A triangle that points up.
+    pub fn triangle(&mut self, at: (f64, f64), radius: f64, style: &str) {
+        let corner = |angle: f64| (at.0 + radius * angle.sin(), at.1 - radius * angle.cos());
+        self.path(&[corner(0.0), corner(2.094), corner(4.189)], true, style);
+    }
+
+    /// A text at its baseline.
+    pub fn text(&mut self, at: (f64, f64), anchor: Anchor, size: f64, text: &str) {
+        self.styled_text(at, anchor, size, text, "");
+    }
+
+    /// A text with further attributes.
+    pub fn styled_text(&mut self, at: (f64, f64), anchor: Anchor, size: f64, text: &str, style: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let _ = writeln!(
+            self.body,
+            r#"<text x="{:.2}" y="{:.2}" text-anchor="{anchor}" font-size="{size}" fill="{INK}" {style}>{}</text>"#,
+            at.0,
+            at.1,
+            escape(text)
+        );
+    }
+
+    /// A text that reads upwards.
+    pub fn upward_text(&mut self, at: (f64, f64), size: f64, text: &str) {
+        let turn = format!(r#"transform="rotate(-90 {:.2} {:.2})""#, at.0, at.1);
+        self.styled_text(at, Anchor::Middle, size, text, &turn);
+    }
+
+    /// The whole document.
+    pub fn finish(self) -> String {
+        let Self { width, height, body } = self;
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="'DejaVu Sans', Arial, Helvetica, sans-serif" role="img">
+<rect width="100%" height="100%" fill="white"/>
+{body}</svg>
+"#
+        )
+    }
+}
+
+/// Text safe inside SVG and HTML.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
