@@ -1,0 +1,94 @@
+"""Just enough of the Chrome DevTools protocol, over a pipe, with nothing but the standard library."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+
+class Browser:
+    """A headless Chromium with one page; collects console errors and exceptions of the page."""
+
+    def __init__(self, program):
+        self.profile = tempfile.mkdtemp(prefix="qdc-browser-")
+        to_child, self.write_end = os.pipe()
+        self.read_end, from_child = os.pipe()
+
+        def set_pipes():  # the protocol speaks on file descriptors 3 and 4
+            read, write = os.dup(to_child), os.dup(from_child)
+            os.dup2(read, 3)
+            os.dup2(write, 4)
+
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                 "--remote-debugging-pipe", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self.profile}", "about:blank"]
+        self.process = subprocess.Popen([program, *flags], preexec_fn=set_pipes, close_fds=False,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_child)
+        os.close(from_child)
+        self.buffer, self.number, self.errors, self.session = b"", 0, [], None
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            self.send(f"{domain}.enable")
+
+    def _receive(self):
+        while b"\0" not in self.buffer:
+            chunk = os.read(self.read_end, 1 << 16)
+            if not chunk:
+                raise RuntimeError("the browser went away")
+            self.buffer += chunk
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        message = json.loads(message)
+        method, parameters = message.get("method"), message.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.errors.append(json.dumps(parameters["exceptionDetails"])[:500])
+        elif method == "Runtime.consoleAPICalled" and parameters["type"] == "error":
+            self.errors.append(json.dumps(parameters["args"])[:500])
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.errors.append(parameters["entry"]["text"])
+        return message
+
+    def send(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.write_end, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+    def open(self, path):
+        self.send("Page.navigate", url="file://" + os.path.abspath(path))
+        while self._receive().get("method") != "Page.loadEventFired":
+            pass
+
+    def run(self, script):
+        """The value of a JavaScript expression."""
+        answer = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(json.dumps(answer["exceptionDetails"])[:800])
+        return answer["result"].get("value")
+
+    def look(self, width, dark=False):
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        scheme = "dark" if dark else "light"
+        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def screenshot(self, path):
+        import base64
+        picture = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture))
+
+    def close(self):
+        try:
+            os.write(self.write_end, json.dumps({"id": 0, "method": "Browser.close"}).encode() + b"\0")
+            self.process.wait(timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.profile, ignore_errors=True)
