@@ -33,13 +33,8 @@ pub(super) fn trials<'a>(files: impl Iterator<Item = &'a String>) -> Result<Vec<
                 let number = |name: &str| trial.parameter(name).as_ref().and_then(Value::as_f64);
                 if let (State::Complete, Some(validation), Some(test)) = (trial.state, trial.value, test) {
                     let (mu, sigma) = (number("mu"), number("sigma"));
-                    points.push(TrialPoint {
-                        dataset: dataset.clone(),
-                        model: model.clone(),
-                        test,
-                        mu,
-                        sigma,
-                    });
+                    let (dataset, model) = (dataset.clone(), model.clone());
+                    points.push(TrialPoint { dataset, model, validation, test, mu, sigma });
                 }
             }
         }
