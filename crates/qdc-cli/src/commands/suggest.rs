@@ -30,11 +30,12 @@ struct Suggested<'a> {
 impl Show for Suggested<'_> {
     fn text(&self) -> String {
         let Suggestion { mu, sigma, reason, windows, .. } = &self.suggestion;
-        let mut text = format!("mu {mu:.2} sigma {sigma:.2}\nbecause {reason}\n\n    mu  sigma  homophily\n");
+        let mut text =
+            format!("mu {mu:.2} sigma {sigma:.2}\nbecause {reason}\n\n    mu  sigma  agreement  homophily\n");
         for window in windows {
             text += &format!(
-                "{:6.2} {:6.2}  {:.3} +- {:.3}\n",
-                window.mu, window.sigma, window.homophily, window.spread
+                "{:6.2} {:6.2}  {:9.3}  {:.3} +- {:.3}\n",
+                window.mu, window.sigma, window.agreement, window.homophily, window.spread
             );
         }
         text

@@ -4,6 +4,10 @@
 //! j != i. Neither sum needs P. With z random signs on the vertices of one class and 0 elsewhere, the mean of
 //! (P z)_i^2 is the sum of P_ij^2 over that class; for i in the class itself, z_i (P z)_i has mean P_ii and
 //! its variance is the sum over j != i. P z is a Chebyshev series applied to a few dozen vectors.
+//!
+//! Squares do not see signs, and a kernel keeps what is positive. So the suggestion goes by a second number, the
+//! agreement: the share of vertices whose own class has the largest mean P_ij, the vertex itself left out. It costs
+//! one more vector for each class, the class's indicator.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -29,6 +33,8 @@ pub struct WindowEstimate {
     pub homophily: f64,
     /// Its standard error over the random probes (jackknife).
     pub spread: f64,
+    /// The share of labelled vertices whose own class has the largest mean entry, the vertex itself left out.
+    pub agreement: f64,
 }
 
 /// Estimates the homophily of several Gaussian windows (mu, sigma). Vertices without a label (`None`) take no part.
@@ -47,7 +53,7 @@ pub fn window_homophily(
     check_labels(nodes, labels)?;
     let classes = labels.iter().flatten().max().map_or(0, |&largest| largest as usize + 1);
     let probes = probes.div_ceil(GROUPS).max(2) * GROUPS;
-    let columns = classes * probes;
+    let columns = classes * (probes + 1); // random signs, then the indicators
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut signals = vec![0.0; nodes * columns];
     for (vertex, label) in labels.iter().enumerate() {
@@ -56,6 +62,7 @@ pub fn window_homophily(
             for sign in &mut signals[first..first + probes] {
                 *sign = if random.random::<bool>() { 1.0 } else { -1.0 };
             }
+            signals[vertex * columns + classes * probes + *class as usize] = 1.0;
         }
     }
     let operator = Operator::<f64>::new(&Transition::new(graph));
@@ -75,7 +82,8 @@ pub fn window_homophily(
         let centre = partial.iter().sum::<f64>() / GROUPS as f64;
         let scatter: f64 = partial.iter().map(|value| (value - centre).powi(2)).sum();
         let spread = (scatter * (GROUPS - 1) as f64 / GROUPS as f64).sqrt();
-        result.push(WindowEstimate { mu, sigma, homophily, spread });
+        let agreement = agreement(labels, &signals, &moved, classes, probes);
+        result.push(WindowEstimate { mu, sigma, homophily, spread, agreement });
         phase.advance(1)?;
     }
     Ok(result)
@@ -90,7 +98,7 @@ fn mean_share(
     probes: usize,
     kept: &[usize],
 ) -> f64 {
-    let columns = classes * probes;
+    let columns = classes * (probes + 1);
     let (mut sum, mut count) = (0.0, 0usize);
     for (vertex, own) in labels.iter().enumerate() {
         let Some(own) = *own else { continue };
@@ -114,7 +122,34 @@ fn mean_share(
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 
-/// The same number exactly, from all eigenpairs: what the estimate is held against. Costs N^3.
+/// The share of labelled vertices whose own class has the largest mean entry.
+fn agreement(labels: &[Option<u32>], signals: &[f64], moved: &[f64], classes: usize, probes: usize) -> f64 {
+    let columns = classes * (probes + 1);
+    let mut sizes = vec![0.0; classes];
+    labels.iter().flatten().for_each(|&label| sizes[label as usize] += 1.0);
+    let (mut hits, mut count) = (0usize, 0usize);
+    for (vertex, own) in labels.iter().enumerate() {
+        let Some(own) = own.map(|own| own as usize) else { continue };
+        count += 1;
+        let row = vertex * columns;
+        let diagonal =
+            (0..probes).map(|p| row + own * probes + p).map(|at| signals[at] * moved[at]).sum::<f64>();
+        let diagonal = diagonal / probes as f64;
+        let mean = |class: usize| {
+            let sum = moved[row + classes * probes + class];
+            match class == own {
+                true if sizes[class] > 1.0 => (sum - diagonal) / (sizes[class] - 1.0),
+                false if sizes[class] > 0.0 => sum / sizes[class],
+                _ => f64::NEG_INFINITY,
+            }
+        };
+        let mine = mean(own);
+        hits += usize::from((0..classes).all(|class| class == own || mean(class) < mine));
+    }
+    if count == 0 { 0.0 } else { hits as f64 / count as f64 }
+}
+
+/// The homophily exactly, from all eigenpairs: what the estimate is held against. Costs N^3.
 pub fn window_homophily_exact(
     spectrum: &Spectrum,
     labels: &[Option<u32>],
@@ -153,11 +188,9 @@ pub struct Suggestion {
     pub mu: f64,
     /// Its width.
     pub sigma: f64,
-    /// The estimated homophily there.
-    pub homophily: f64,
-    /// Its standard error.
-    pub spread: f64,
-    /// What random partners of the same class shares would give.
+    /// The agreement there.
+    pub agreement: f64,
+    /// What always guessing the largest class would give.
     pub chance: f64,
     /// Why, in a sentence.
     pub reason: String,
@@ -167,62 +200,54 @@ pub struct Suggestion {
 
 /// Suggests mu and sigma from the labels of the training vertices alone.
 ///
-/// Narrow windows (sigma 0.1) are slid over the spectrum; mu is the centre of the most homophilous one. The window is
-/// then widened for as long as that costs no more than a tenth of the lift over chance.
+/// Narrow windows (sigma 0.1) are slid over the spectrum; mu is the centre of the one with the best agreement. The
+/// window is then widened for as long as that costs no more than a tenth of the lift over chance.
 pub fn suggest(
     graph: &Graph,
     training: &[Option<u32>],
     seed: u64,
     watch: &Watch,
 ) -> Result<Suggestion, Error> {
-    check_labels(graph.nodes(), training)?;
     let narrow: Vec<(f64, f64)> = (-9..=10).map(|tenth| (f64::from(tenth) / 10.0, 0.1)).collect();
     let mut windows = window_homophily(graph, training, &narrow, PROBES, seed, watch)?;
     let mut best = windows[0];
     for &window in &windows {
-        if window.homophily > best.homophily {
+        if window.agreement > best.agreement {
             best = window;
         }
     }
-    let chance = chance(training);
-    let wider: Vec<(f64, f64)> = [0.2, 0.3, 0.5, 0.8].map(|sigma| (best.mu, sigma)).to_vec();
+    let (chance, labelled) = largest_class(training);
+    let lift = (best.agreement - chance).max(0.0);
+    let wider = [0.2, 0.3, 0.5, 0.8].map(|sigma| (best.mu, sigma));
     let wider = window_homophily(graph, training, &wider, PROBES, seed, watch)?;
-    let floor = best.homophily - 0.1 * (best.homophily - chance).max(0.0);
-    let chosen = wider.iter().take_while(|window| window.homophily >= floor).last().copied().unwrap_or(best);
+    let enough = |window: &&WindowEstimate| window.agreement >= best.agreement - 0.1 * lift;
+    let chosen = wider.iter().take_while(enough).last().copied().unwrap_or(best);
     windows.extend(wider);
-    let reason = if best.homophily - chance > 2.0 * best.spread {
+    let (found, guess) = (100.0 * best.agreement, 100.0 * chance);
+    let error = 100.0 * (best.agreement * (1.0 - best.agreement) / labelled.max(1) as f64).sqrt();
+    let reason = if found - guess > 2.0 * error && labelled > 0 {
         format!(
-            "among the training labels, the part of the spectrum around {:.1} joins like with like most often \
-             ({:.1} % of the weight, by chance {:.1} %); sigma {:.1} is the widest window that keeps nine tenths of \
+            "through the window around {:.1}, {found:.1} % of the training vertices lean to their own class \
+             (guessing the largest class: {guess:.1} %); sigma {:.1} is the widest window that keeps nine tenths of \
              that lift",
-            best.mu,
-            100.0 * best.homophily,
-            100.0 * chance,
-            chosen.sigma
+            best.mu, chosen.sigma
         )
     } else {
         format!(
-            "no part of the spectrum joins like with like more often than chance ({:.1} % against {:.1} %, give or \
-             take {:.1}): take this as a place to start a search, no more",
-            100.0 * best.homophily,
-            100.0 * chance,
-            100.0 * best.spread
+            "no part of the spectrum tells the classes apart better than a guess ({found:.1} % against {guess:.1} %, \
+             give or take {error:.1}): take this as a place to start a search, no more"
         )
     };
-    let WindowEstimate { mu, sigma, homophily, spread } = chosen;
-    Ok(Suggestion { mu, sigma, homophily, spread, chance, reason, windows })
+    let WindowEstimate { mu, sigma, agreement, .. } = chosen;
+    Ok(Suggestion { mu, sigma, agreement, chance, reason, windows })
 }
 
-/// The chance that two different labelled vertices share a label.
-fn chance(labels: &[Option<u32>]) -> f64 {
-    let mut sizes = std::collections::BTreeMap::<u32, f64>::new();
-    labels.iter().flatten().for_each(|&label| *sizes.entry(label).or_default() += 1.0);
-    let total: f64 = sizes.values().sum();
-    if total < 2.0 {
-        0.0
-    } else {
-        sizes.values().map(|size| size * (size - 1.0)).sum::<f64>() / (total * (total - 1.0))
-    }
+/// The share of the largest class, and the number of labelled vertices.
+fn largest_class(labels: &[Option<u32>]) -> (f64, usize) {
+    let mut sizes = std::collections::BTreeMap::<u32, usize>::new();
+    labels.iter().flatten().for_each(|&label| *sizes.entry(label).or_default() += 1);
+    let total: usize = sizes.values().sum();
+    (sizes.values().copied().max().unwrap_or(0) as f64 / total.max(1) as f64, total)
 }
 
 fn check_labels(nodes: usize, labels: &[Option<u32>]) -> Result<(), Error> {
