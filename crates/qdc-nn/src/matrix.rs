@@ -51,7 +51,7 @@ impl Width {
     /// block of all rows would otherwise compete for a few sets of the cache.
     pub(crate) fn stride(self) -> usize {
         let stride = self.blocks * self.block_stride();
-        if self.blocks > 1 && stride % 256 == 0 { stride + 2 * LANES } else { stride }
+        if self.blocks > 1 && stride.is_multiple_of(256) { stride + 2 * LANES } else { stride }
     }
 
     /// Where column `column` lies in memory.

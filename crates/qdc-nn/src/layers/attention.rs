@@ -133,7 +133,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// a_s, a_d, and w_e, a_e where edge values are a bias.
-    #[expect(clippy::type_complexity, reason = "four slices, two of them optional")]
+    #[allow(clippy::type_complexity)] // four slices, two of them only together
     fn split<'a>(&self, theta: &'a [T]) -> (&'a [T], &'a [T], Option<(&'a [T], &'a [T])>) {
         let stride = self.input.stride();
         let (source, rest) = theta.split_at(stride);
