@@ -50,7 +50,7 @@ venv="${QDC_TEST_VENV:-.venv-test}"
 # Doctests run on the installed package: the one in this folder has no extension module.
 installed="$("$venv/bin/python" -I -c 'import os, qdc; print(os.path.dirname(qdc.__file__))')"
 "$venv/bin/pytest" --doctest-modules --import-mode=importlib -p no:cacheprovider "$installed"
-"$venv/bin/mypy" --package qdc
-(cd "$clean" && "$OLDPWD/$venv/bin/python" -m mypy.stubtest qdc._core --ignore-missing-stub) 2>/dev/null \
-  || "$venv/bin/python" -m mypy.stubtest qdc._core
+"$venv/bin/mypy" qdc
+python="$(cd "$(dirname "$venv/bin/python")" && pwd)/python"
+(cd "$clean" && "$python" -m mypy.stubtest --ignore-disjoint-bases qdc._core)
 echo "python: all tests passed"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,32 @@ _Report: TypeAlias = dict[str, Any]
 _Options: TypeAlias = dict[str, Any]
 _Call: TypeAlias = dict[str, Any]
 
+__all__ = [
+    "DEFAULTS",
+    "Dataset",
+    "Filter",
+    "Graph",
+    "Spectrum",
+    "__version__",
+    "build_rows",
+    "check_sparsify",
+    "command_line",
+    "dataset_names",
+    "dynamics",
+    "homophily",
+    "kernel",
+    "kernel_from",
+    "models",
+    "sdrf",
+    "set_threads",
+    "train",
+    "transition",
+    "tune",
+]
 __version__: str
 DEFAULTS: dict[str, float]
 
+@final
 class Filter:
     @staticmethod
     def named(name: str, first: float, second: float = ...) -> Filter: ...
@@ -93,6 +116,7 @@ _Booleans: TypeAlias = NDArray[np.bool_]
 
 def dataset_names() -> list[str]: ...
 
+@final
 class Dataset:
     def __new__(
         cls, name: str, data_dir: str | PathLike[str] | None = None, split: str = "48/32/20", seed: int = 0

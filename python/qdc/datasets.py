@@ -4,7 +4,7 @@
 >>> qdc.datasets.names()
 ['cornell', 'texas', 'wisconsin', 'chameleon', 'squirrel', 'actor', 'cora', 'citeseer', 'pubmed']
 >>> qdc.datasets.load("csbm:n=100,homophily=0.2,seed=0")
-Dataset('csbm:n=100,homophily=0.2,seed=0', nodes=100, features=16, classes=2, splits=10)
+Dataset('csbm:n=100,homophily=0.2,seed=0', nodes=100, features=32, classes=2, splits=10)
 """
 
 from __future__ import annotations
