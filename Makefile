@@ -17,3 +17,12 @@ test-rust:
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# Parts that need more than Rust: a Python with pip, a browser.
+.PHONY: test-python test-browser
+
+test-python:
+	python/test.sh
+
+test-browser:
+	tests/browser/run.sh

@@ -39,7 +39,7 @@ pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
             width: COLUMN - 56.0,
             height,
             x: (-1.0, 1.02),
-            y: (0.0, (1.1 * largest).min(1.0).max(0.1)),
+            y: (0.0, (1.1 * largest).clamp(0.1, 1.0)),
         };
         let last = number + 1 == panels.len();
         panel.frame(&mut svg, &data.name, if last { "eigenvalue of L" } else { "" }, "homophily");
