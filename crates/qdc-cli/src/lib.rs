@@ -1,6 +1,6 @@
 //! `qdc`: quantum diffusion convolution on graphs, from the command line.
 //!
-//! Arguments are parsed here, resolved into a [`session::Session`], and handed to one command. Data goes to stdout
+//! Arguments are parsed here, resolved into a `Session`, and handed to one command. Data goes to stdout
 //! or a file, talk goes to stderr; the exit status is 0 for success, 1 when input, data or environment is at
 //! fault, 2 for wrong usage.
 
