@@ -94,6 +94,12 @@ impl From<qdc_data::Error> for Failure {
     }
 }
 
+impl From<qdc_tune::Error> for Failure {
+    fn from(error: qdc_tune::Error) -> Self {
+        Self::new(error.to_string()).hint(error.hint())
+    }
+}
+
 impl From<qdc_lab::Error> for Failure {
     fn from(error: qdc_lab::Error) -> Self {
         if error.is_interruption() {

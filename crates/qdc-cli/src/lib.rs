@@ -11,6 +11,7 @@ mod commands;
 mod failure;
 mod graph_arguments;
 mod kernel_arguments;
+mod model_argument;
 mod output;
 mod progress;
 mod session;

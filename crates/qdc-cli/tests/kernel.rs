@@ -1,28 +1,8 @@
 //! `qdc kernel` and `qdc merge` as a user runs them.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod support;
 
-fn qdc(folder: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_qdc"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs")
-}
-
-fn json(folder: &Path, arguments: &str) -> serde_json::Value {
-    let output = qdc(folder, &format!("{arguments} --json --quiet"));
-    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(folder: &Path, arguments: &str, status: i32, message: &str) {
-    let output = qdc(folder, arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(status), "{arguments}: {stderr}");
-    assert!(stderr.contains(message), "{arguments}: {stderr}");
-}
+use support::{json, qdc, refused};
 
 #[test]
 fn the_report_has_the_keys_scripts_rely_on() {

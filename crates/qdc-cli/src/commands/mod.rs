@@ -15,6 +15,7 @@ mod sdrf;
 mod space;
 mod spectrum;
 mod studies;
+mod study;
 mod suggest;
 mod table;
 mod train;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Predict(predict::Predict),
     Tune(tune::Tune),
     Space(space::Space),
+    Study(study::StudyCommand),
     Table(table::Table),
     Figure(figure::FigureCommand),
     Report(report::ReportCommand),
@@ -64,6 +66,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Predict(command) => command.run(session),
         Command::Tune(command) => command.run(session),
         Command::Space(command) => command.run(session),
+        Command::Study(command) => command.run(session),
         Command::Table(command) => command.run(session),
         Command::Figure(command) => command.run(session),
         Command::Report(command) => command.run(session),

@@ -6,6 +6,7 @@ use qdc_lab::tune::SearchSpace;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::model_argument::model;
 use crate::output::Show;
 use crate::session::Session;
 
@@ -24,7 +25,7 @@ enum Action {
         #[arg(value_name = "SPACE")]
         space: String,
         /// The model [default: all of them]
-        #[arg(long, value_name = "MODEL")]
+        #[arg(long, value_name = "MODEL", value_parser = model)]
         model: Option<Model>,
     },
 }

@@ -1,11 +1,10 @@
 //! What figures and the report read from study files.
 
-use std::path::Path;
-
 use qdc_plot::figures::TrialPoint;
 use qdc_tune::State;
 use serde_json::Value;
 
+use super::study::open_existing;
 use crate::failure::Failure;
 
 /// Whether an argument names a study rather than a graph.
@@ -17,18 +16,14 @@ pub(super) fn is_study(input: &str) -> bool {
 pub(super) fn trials<'a>(files: impl Iterator<Item = &'a String>) -> Result<Vec<TrialPoint>, Failure> {
     let mut points = Vec::new();
     for file in files {
-        if file.ends_with(".db") && !file.contains(':') && !Path::new(file).is_file() {
-            return Err(Failure::new(format!("there is no study {file}")));
-        }
-        let wrong = |error: qdc_tune::Error| Failure::new(error.to_string()).hint(error.hint());
-        let mut storage = qdc_tune::storage::open(file).map_err(wrong)?;
+        let mut storage = open_existing(file)?;
         let found = points.len();
-        for study in storage.studies().map_err(wrong)? {
+        for study in storage.studies()? {
             let attribute = |key: &str| study.attributes.get(key).and_then(Value::as_str).map(str::to_owned);
             let (dataset, model) = study.name.split_once('/').unwrap_or((&study.name, "model"));
             let dataset = attribute("dataset").unwrap_or_else(|| dataset.to_owned());
             let model = attribute("model").unwrap_or_else(|| model.to_owned());
-            for trial in storage.trials(study.id, -1, &[]).map_err(wrong)? {
+            for trial in storage.trials(study.id, -1, &[])? {
                 let test = trial.user_attributes.get("test_mean").and_then(Value::as_f64);
                 let number = |name: &str| trial.parameter(name).as_ref().and_then(Value::as_f64);
                 if let (State::Complete, Some(validation), Some(test)) = (trial.state, trial.value, test) {

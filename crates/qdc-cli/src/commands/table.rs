@@ -1,11 +1,9 @@
 //! `qdc table`: study files as the published table.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use qdc_lab::table::{Format, Table as Made};
-use qdc_tune::storage;
 
+use super::study::open_existing;
 use crate::failure::Failure;
 use crate::output;
 use crate::session::Session;
@@ -43,11 +41,7 @@ impl Table {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let mut storages = Vec::new();
         for address in &self.studies {
-            if !address.contains("://") && !Path::new(address).exists() {
-                return Err(Failure::new(format!("there is no study file {address}"))
-                    .hint("qdc tune makes one".to_owned()));
-            }
-            storages.push(storage::open(address).map_err(qdc_lab::Error::from)?);
+            storages.push(open_existing(address)?);
         }
         let table = Made::read(&mut storages)?;
         if table.cells.is_empty() {

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::graph_arguments::DatasetArguments;
+use crate::model_argument::model;
 use crate::output::{self, Show};
 use crate::session::Session;
 
@@ -24,7 +25,7 @@ pub(crate) struct Train {
     #[command(flatten)]
     dataset: DatasetArguments,
     /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = model)]
     model: Model,
     /// A hyper-parameter; may be repeated (names: --help)
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]

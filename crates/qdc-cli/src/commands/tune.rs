@@ -11,6 +11,7 @@ use qdc_tune::{Pruning, Sampler, storage};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::model_argument::model;
 use crate::output::Show;
 use crate::session::Session;
 use crate::units::Bytes;
@@ -25,7 +26,7 @@ pub(crate) struct Tune {
     #[arg(value_name = "DATASET", required_unless_present = "all")]
     dataset: Option<String>,
     /// The model, such as gcn+qdc
-    #[arg(long, value_name = "MODEL", required_unless_present = "all")]
+    #[arg(long, value_name = "MODEL", value_parser = model, required_unless_present = "all")]
     model: Option<Model>,
     /// The whole table: every dataset, every model (or those of DATASET and --model)
     #[arg(long)]
@@ -98,7 +99,7 @@ impl Tune {
             let dataset = match self.load(name, session) {
                 Ok(dataset) => dataset,
                 Err(failure) => {
-                    session.watch.note(&format!("{name} is left out: {failure:?}"));
+                    session.watch.note(&format!("{name} is left out: {}", failure.message()));
                     missing.push(name.clone());
                     continue;
                 }
@@ -134,7 +135,7 @@ impl Tune {
         session: &Session,
     ) -> Result<SearchReport, Failure> {
         let space = SearchSpace::named(&self.space, model)?;
-        let storage = storage::open(&self.study).map_err(qdc_lab::Error::from)?;
+        let storage = storage::open(&self.study)?;
         let threads = rayon::current_num_threads() as u64;
         let jobs = self.jobs.map_or(self.batch.min(threads), u64::from) as usize;
         let Bytes(memory) = session.memory;

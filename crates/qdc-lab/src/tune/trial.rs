@@ -12,7 +12,6 @@ use qdc_tune::Outcome;
 use serde_json::json;
 
 use crate::model::NetworkKind;
-use crate::rewiring::RewiringReport;
 use crate::{Error, Experiment, Hyperparameters, Keep, Patience, Rewirings, RunRecord, SplitRecord};
 
 /// Limits of a trial.
@@ -120,7 +119,7 @@ impl Trial<'_> {
     ) -> Result<RunRecord, Error> {
         let rewired = self.rewirings.of_model(hyperparameters, self.seed, watch)?;
         if let Some(limit) = self.limits.memory {
-            let entries: usize = rewired.iter().map(|made| entries(&made.report)).sum();
+            let entries: usize = rewired.iter().map(|made| made.matrix.matrix().entries()).sum();
             let needed = memory(hyperparameters, self.dataset, entries);
             if needed > limit {
                 return Err(Error::OverMemory { needed, limit });
@@ -139,15 +138,6 @@ impl Trial<'_> {
             if switch.state() == Stop::None { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(run.record)
-    }
-}
-
-fn entries(report: &RewiringReport) -> usize {
-    match report {
-        RewiringReport::Plain { entries, .. } => *entries,
-        RewiringReport::Kernel(report) => report.entries,
-        #[allow(unreachable_patterns)]
-        _ => 0,
     }
 }
 

@@ -93,7 +93,7 @@ fn replay(bytes: &[u8]) -> std::result::Result<Vec<Replayed>, String> {
     let lines: Vec<&[u8]> =
         bytes[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
     for (index, line) in lines.iter().enumerate() {
-        let entry: Value = match serde_json::from_slice(line) {
+        let entry: Value = match parse(line) {
             Ok(entry) => entry,
             Err(_) if index + 1 == lines.len() => break,
             Err(error) => return Err(format!("line {}: {error}", index + 1)),
@@ -224,7 +224,55 @@ fn pairs(value: &Value) -> Vec<(String, Value)> {
     value.as_object().map(|map| map.clone().into_iter().collect()).unwrap_or_default()
 }
 
-/// A number; Python writes `NaN` and `Infinity`, which are no JSON and end up as strings or nothing.
+/// A line as Python writes it: JSON, but numbers may also be `NaN`, `Infinity` or `-Infinity`. Those become strings,
+/// which [`real`] understands.
+fn parse(line: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(line).or_else(|error| {
+        let Ok(text) = std::str::from_utf8(line) else { return Err(error) };
+        // every other piece between unescaped quotes is a string and stays as it is
+        let mut inside = false;
+        let mut escaped = false;
+        let mut quoted = String::with_capacity(text.len() + 16);
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            let word = NOT_FINITE.iter().find(|word| !inside && rest.starts_with(**word));
+            if let Some(word) = word {
+                quoted.extend(["\"", word, "\""]);
+            } else {
+                quoted.push(next);
+                inside ^= next == '"' && !escaped;
+                escaped = next == '\\' && !escaped;
+            }
+            rest = &rest[word.map_or(next.len_utf8(), |word| word.len())..];
+        }
+        serde_json::from_str(&quoted)
+    })
+}
+
+const NOT_FINITE: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
+
+/// A number, which [`parse`] may have had to put in quotes.
 fn real(value: &Value) -> Option<f64> {
-    value.as_f64()
+    value.as_f64().or_else(|| match value.as_str()? {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_only_python_calls_json_are_read_and_strings_left_alone() {
+        let line = br#"{"value":-Infinity,"a":[NaN,Infinity,1.5],"text":"NaN \" Infinity","key":"\\"}"#;
+        let read = parse(line).unwrap();
+        assert_eq!(real(&read["value"]), Some(f64::NEG_INFINITY));
+        assert!(real(&read["a"][0]).unwrap().is_nan());
+        assert_eq!((real(&read["a"][1]), real(&read["a"][2])), (Some(f64::INFINITY), Some(1.5)));
+        assert_eq!((read["text"].as_str(), read["key"].as_str()), (Some("NaN \" Infinity"), Some("\\")));
+        assert!(parse(br#"{"value": nonsense}"#).is_err());
+    }
 }
