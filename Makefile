@@ -1,11 +1,15 @@
 # The two commands a newcomer needs are `make demo` and `make test`; the rest are their parts.
 
-.PHONY: demo test lint test-rust doc
+.PHONY: demo release test lint test-rust doc
 
 demo:
 	cargo run --release -- demo
 
-test: lint test-rust doc
+# The binary with everything: studies on PostgreSQL, figures as PNG.
+release:
+	cargo build --release -p qdc-cli --features postgres,png
+
+test: lint test-rust doc test-optuna
 	@echo "all tests passed"
 
 lint:
@@ -18,8 +22,11 @@ test-rust:
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
-# Parts that need more than Rust: a Python with pip, a browser.
-.PHONY: test-python test-browser
+# Parts that need more than Rust: a Python with pip, a browser, PostgreSQL. What is not there is skipped, and said so.
+.PHONY: test-optuna test-python test-browser
+
+test-optuna:
+	crates/qdc-tune/tests/optuna/run.sh
 
 test-python:
 	python/test.sh

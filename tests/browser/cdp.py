@@ -9,7 +9,9 @@ import tempfile
 class Browser:
     """A headless Chromium with one page; collects console errors and exceptions of the page."""
 
-    def __init__(self, program):
+    def __init__(self, program, reachable=None):
+        """Nothing on the network can be reached, except for one address if it is named."""
+        hosts = "MAP * ~NOTFOUND" + (f", EXCLUDE {reachable}" if reachable else "")
         self.profile = tempfile.mkdtemp(prefix="qdc-browser-")
         to_child, self.write_end = os.pipe()
         self.read_end, from_child = os.pipe()
@@ -20,7 +22,8 @@ class Browser:
             os.dup2(write, 4)
 
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                 "--remote-debugging-pipe", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self.profile}", "about:blank"]
+                 "--remote-debugging-pipe", f"--host-resolver-rules={hosts}",
+                 f"--user-data-dir={self.profile}", "about:blank"]
         self.process = subprocess.Popen([program, *flags], preexec_fn=set_pipes, close_fds=False,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_child)
