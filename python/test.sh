@@ -1,56 +1,89 @@
 #!/usr/bin/env bash
-# Builds the wheel, proves that it stands alone, and tests it with real torch and torch_geometric.
+# Tests of the Python package: builds the release wheel, proves that it stands alone with NumPy and SciPy, and tests it
+# with real torch and torch_geometric: pytest, doctests, examples, notebook, and the types.
 #
-# The test environment is python/.venv-test, or the one that QDC_TEST_VENV names (it is used as it is, plus the wheel).
+# Everything is made here: environments, build and wheel lie in target/python of the repository and are used again by
+# the next run. Tests of real data need QDC_DATA, the large golden files QDC_GOLDEN. QDC_TEST_VENV names another environment for the tests; what it lacks is installed into it.
 set -euo pipefail
 cd "$(dirname "$0")"
-python="${PYTHON:-python3}"
+cache="$(mkdir -p ../target/python && cd ../target/python && pwd)"
+export CARGO_TARGET_DIR="$cache/build" PIP_DISABLE_PIP_VERSION_CHECK=1
 
-if [ -d ../../shared/data ]; then
-  QDC_DATA="${QDC_DATA:-$(cd ../../shared/data && pwd)}"
-  QDC_GOLDEN="${QDC_GOLDEN:-$(cd ../../shared/golden && pwd)}"
-  export QDC_DATA QDC_GOLDEN
-fi
+skip() {
+  echo "python: SKIPPED: $1" >&2
+  exit 0
+}
+
+# environment FOLDER REQUIREMENT...: a virtual environment with these, installed once.
+environment() {
+  local folder="$1" wanted
+  shift
+  wanted="$("$python" --version) $* $(cat requirements-test.txt)"
+  if [ "$(cat "$folder/wanted" 2>/dev/null)" != "$wanted" ]; then
+    [ -x "$folder/bin/pip" ] || "$python" -m venv "$folder" || return
+    "$folder/bin/pip" install --quiet "$@" || return
+    echo "$wanted" >"$folder/wanted"
+  fi
+}
+
+python="${PYTHON:-python3}"
+command -v "$python" >/dev/null || skip "there is no $python"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || skip "$("$python" --version) is older than 3.10"
+
+venv="${QDC_TEST_VENV:-$cache/venv}"
+clean="$cache/clean"
+environment "$clean" --constraint requirements-test.txt numpy scipy || skip "$python and pip make no environment"
+environment "$venv" --requirement requirements-test.txt & # torch is large: it comes while the wheel is built
+installing=$!
+trap 'kill "$installing" 2>/dev/null || true' EXIT
 
 echo "== wheel"
-rm -rf target/wheels
-"$python" -m pip wheel --quiet --no-deps --wheel-dir target/wheels .
-ls -l target/wheels
+rm -rf "$cache/wheels"
+"$clean/bin/pip" wheel --quiet --no-deps --wheel-dir "$cache/wheels" .
+wheel="$(ls "$cache"/wheels/qdc-*-cp310-abi3-*.whl)"
+ls -l "$wheel"
+
+echo "== the Rust side"
+cargo fmt --check
+cargo clippy --locked --quiet --all-targets -- -D warnings
 
 echo "== a clean environment with NumPy and SciPy alone"
-clean="$(mktemp -d)"
-trap 'rm -rf "$clean"' EXIT
-"$python" -m venv "$clean"
-"$clean/bin/pip" install --quiet target/wheels/qdc-*.whl
-(cd "$clean" && bin/python - <<'PYTHON'
-import numpy, scipy.sparse, sys
+"$clean/bin/pip" install --quiet --no-deps --force-reinstall "$wheel"
+"$clean/bin/pip" check
+(cd "$clean" && bin/python -I - <<'PYTHON'
+import importlib.metadata, sys
+import numpy, scipy.sparse
 import qdc
-ring = scipy.sparse.diags_array([numpy.ones(9), numpy.ones(9)], offsets=[-1, 1]).tocsr()
-assert qdc.kernel(ring, mu=0.3, sigma=0.1).shape == (10, 10)
-assert "torch" not in sys.modules
-try:
-    import qdc.pyg
-except ImportError as error:
-    assert "pip install torch" in str(error)
-else:
-    raise SystemExit("qdc.pyg imported without torch")
+installed = {found.name.lower() for found in importlib.metadata.distributions()} - {"pip", "setuptools"}
+assert installed == {"numpy", "scipy", "qdc"}, installed
+path = scipy.sparse.diags_array([numpy.ones(9), numpy.ones(9)], offsets=[-1, 1]).tocsr()
+assert qdc.kernel(path, mu=0.3, sigma=0.1).shape == (10, 10)
+assert qdc.train("csbm:n=60,homophily=0.2,seed=0", "gcn+qdc", hidden=4, splits=[0])["test_mean"] >= 0
+for name, advice in {"pyg": "pip install torch", "sklearn": "pip install scikit-learn"}.items():
+    try:
+        getattr(qdc, name)
+    except ImportError as error:
+        assert advice in str(error), error
+    else:
+        raise SystemExit(f"qdc.{name} was imported without what it needs")
 print("imported qdc", qdc.__version__)
 PYTHON
 )
 "$clean/bin/qdc" --version
 
 echo "== tests"
-venv="${QDC_TEST_VENV:-.venv-test}"
-[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-"$venv/bin/pip" install --quiet --requirement requirements-test.txt
-"$venv/bin/pip" install --quiet --no-deps --force-reinstall target/wheels/qdc-*.whl
+wait "$installing" || skip "the wheel stands alone, but pip could not install requirements-test.txt for its tests"
+venv="$(cd "$venv" && pwd)"
+"$venv/bin/pip" install --quiet --no-deps --force-reinstall "$wheel"
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .
-"$venv/bin/pytest"
+"$venv/bin/pytest" -p no:cacheprovider
 # Doctests run on the installed package: the one in this folder has no extension module.
 installed="$("$venv/bin/python" -I -c 'import os, qdc; print(os.path.dirname(qdc.__file__))')"
-"$venv/bin/pytest" --doctest-modules --import-mode=importlib -p no:cacheprovider "$installed"
-"$venv/bin/mypy" qdc
-python="$(cd "$(dirname "$venv/bin/python")" && pwd)/python"
-(cd "$clean" && "$python" -m mypy.stubtest --ignore-disjoint-bases qdc._core)
+"$venv/bin/pytest" --doctest-modules --import-mode=importlib -p no:cacheprovider --rootdir "$installed" "$installed"
+
+echo "== types"
+export MYPY_CACHE_DIR="$cache/mypy"
+"$venv/bin/mypy" qdc tests
+(cd "$cache" && "$venv/bin/python" -m mypy.stubtest --ignore-disjoint-bases qdc._core)
 echo "python: all tests passed"

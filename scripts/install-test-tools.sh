@@ -7,7 +7,7 @@ packages=()
 command -v chromium >/dev/null || packages+=(chromium)
 command -v chromedriver >/dev/null || packages+=(chromium-driver)
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || packages+=(postgresql)
-command -v python3 >/dev/null || packages+=(python3 python3-venv python3-pip)
+python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3 python3-venv python3-pip)
 command -v cc >/dev/null || packages+=(gcc)
 [ ${#packages[@]} -eq 0 ] && exit 0
 

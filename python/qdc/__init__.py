@@ -19,9 +19,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import convert, datasets, errors
-from ._analysis import SpectralHomophily, dynamics, homophily, sdrf
 from ._core import __version__, set_threads
+from ._flow import dynamics, sdrf
 from ._graph import Graph
+from ._homophily import SpectralHomophily, WindowHomophily, homophily, spectral_homophily, suggest, window_homophily
 from ._kernel import build_rows, kernel
 from ._spectrum import Spectrum
 from ._training import models, train, tune
@@ -46,6 +47,7 @@ __all__ = [
     "SpectralHomophily",
     "Spectrum",
     "TopK",
+    "WindowHomophily",
     "__version__",
     "build_rows",
     "convert",
@@ -57,8 +59,11 @@ __all__ = [
     "models",
     "sdrf",
     "set_threads",
+    "spectral_homophily",
+    "suggest",
     "train",
     "tune",
+    "window_homophily",
 ]
 
 

@@ -14,9 +14,12 @@ _Csr: TypeAlias = tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]
 _Report: TypeAlias = dict[str, Any]
 _Options: TypeAlias = dict[str, Any]
 _Call: TypeAlias = dict[str, Any]
+_Labels: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.bool_]]
 
 __all__ = [
     "DEFAULTS",
+    "PROBES",
+    "SDRF_ITERATIONS",
     "Dataset",
     "Filter",
     "Graph",
@@ -33,12 +36,17 @@ __all__ = [
     "models",
     "sdrf",
     "set_threads",
+    "spectral_homophily",
+    "suggest",
     "train",
     "transition",
     "tune",
+    "window_homophily",
 ]
 __version__: str
 DEFAULTS: dict[str, float]
+PROBES: int
+SDRF_ITERATIONS: int
 
 @final
 class Filter:
@@ -62,6 +70,7 @@ class Graph:
     def self_loops(self) -> int: ...
     def arrays(self) -> _Csr: ...
 
+@final
 class Spectrum:
     def __new__(
         cls,
@@ -73,7 +82,7 @@ class Spectrum:
         memory: int | None,
         seed: int,
         call: _Call,
-    ) -> Self: ...
+    ) -> Spectrum: ...
     @property
     def nodes(self) -> int: ...
     @property
@@ -98,6 +107,11 @@ def build_rows(
     graph: Graph, rows: tuple[int, int], filter: Filter, options: _Options, call: _Call
 ) -> tuple[_Csr, _Report]: ...
 def homophily(graph: Graph, labels: NDArray[np.uint32]) -> dict[str, float]: ...
+def spectral_homophily(spectrum: Spectrum, labels: NDArray[np.uint32], call: _Call) -> list[_Report]: ...
+def window_homophily(
+    graph: Graph, labels: _Labels, windows: list[tuple[float, float]], probes: int, seed: int, call: _Call
+) -> list[_Report]: ...
+def suggest(graph: Graph, labels: _Labels, seed: int, call: _Call) -> _Report: ...
 def transition(graph: Graph, self_loop: float) -> _Csr: ...
 def sdrf(
     graph: Graph, iterations: int, tau: float, removal_bound: float, variant: str, seed: int, call: _Call
@@ -158,7 +172,7 @@ def tune(
     trials: int,
     space: str,
     study: str | None,
-    jobs: int,
+    jobs: int | None,
     batch: int,
     seed: int,
     sampler: str,

@@ -86,6 +86,17 @@ def as_graph(source: GraphLike) -> Graph:
     return source if isinstance(source, Graph) else Graph(source)
 
 
+def as_numpy(values: Any, what: str) -> NDArray[Any]:
+    """A torch tensor on any device, or what NumPy reads, as an array."""
+    if type(values).__module__.partition(".")[0] != "torch":
+        return np.asarray(values)
+    try:
+        return values.detach().cpu().numpy()  # type: ignore[no-any-return]
+    except (TypeError, RuntimeError):  # sparse layouts and types that NumPy does not have
+        message = f"{what}: a tensor of type {values.dtype} and layout {values.layout} has no counterpart in NumPy"
+        raise GraphError(message, "give edge_index as integers of shape (2, m), and weights as .float()") from None
+
+
 def csr(arrays: tuple[Any, Any, Any], columns: int) -> sparse.csr_array:
     """A sparse array over (data, indices, indptr) that are right by construction."""
     matrix = sparse.csr_array(arrays, shape=(len(arrays[2]) - 1, columns), copy=False)
@@ -109,7 +120,7 @@ def _arcs(source: Any, weights: Any, nodes: int | None) -> _Arcs:
         starts, ends = source.edges()
         source, nodes = np.stack([starts.cpu().numpy(), ends.cpu().numpy()]), source.num_nodes()
     elif module == "torch":
-        source = source.detach().cpu().numpy()
+        source = as_numpy(source, "a graph")
         if source.ndim != 2 or source.shape[0] != 2 or source.dtype.kind not in "iu":
             message = f"a tensor of shape {source.shape} and type {source.dtype} is no edge_index"
             raise GraphError(message, "give integers of shape (2, m), or a dense adjacency matrix as tensor.numpy()")
@@ -165,9 +176,7 @@ def _of_edges(starts: NDArray[Any], ends: NDArray[Any], weights: Any, nodes: int
         raise GraphError(f"nodes = {nodes} is negative", "state the number of vertices")
     if weights is None:
         return nodes, starts, ends, None, rule
-    if type(weights).__module__.partition(".")[0] == "torch":
-        weights = weights.detach().cpu().numpy()
-    weights = np.asarray(weights)
+    weights = as_numpy(weights, "weights")
     _check_number_type("weights", weights.dtype)
     if weights.shape != starts.shape:
         raise GraphError(
@@ -193,7 +202,7 @@ def _check_number_type(what: str, dtype: np.dtype[Any]) -> None:
     if dtype == np.float16:
         raise GraphError(
             f"{what} in float16 cannot hold weights well enough to compare them",
-            "convert with .astype(numpy.float32) or, better, compute the weights in it",
+            "convert them: .astype(numpy.float32) in NumPy, .float() in torch",
         )
     if dtype.kind not in "iufb" or dtype.itemsize > 8:
         raise GraphError(f"{what} must be real numbers, not {dtype}", "convert with .astype(numpy.float64)")

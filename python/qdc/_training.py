@@ -46,7 +46,8 @@ def train(
         raise ParameterError(f"a spectrum of {spectrum.nodes} vertices for a graph of {read.graph.nodes}")
     chosen = None if splits is None else list(splits)
     call = {"threads": threads, "progress": progress}
-    return _core.train(read._core, model, as_text(hyperparameters), chosen, seed, spectrum, call)
+    pairs = None if spectrum is None else spectrum._core
+    return _core.train(read._core, model, as_text(hyperparameters), chosen, seed, pairs, call)
 
 
 def tune(
@@ -56,30 +57,33 @@ def tune(
     trials: int = 250,
     space: str = "paper",
     study: str | PathLike[str] | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     batch: int = 4,
     seed: int = 0,
     sampler: Literal["tpe", "tpe-multivariate", "random"] = "tpe",
     prune: bool = False,
     budget: float | None = None,
     data_dir: str | PathLike[str] | None = None,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Searches the hyper-parameters of a model for the best validation accuracy over the splits.
 
     ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's own
     schema (``optuna.load_study`` opens it; the same call resumes it); without one the search lives in memory. ``jobs``
-    trials run at once; what is found depends on ``seed`` and ``batch`` only. ``budget`` is a number of seconds after
-    which no trial begins. Ctrl-C leaves the finished trials in the study.
+    trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
+    ``batch`` only. ``budget`` is a number of seconds after which no trial begins. Ctrl-C leaves the finished trials
+    in the study.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
     """
     read = as_dataset(dataset, data_dir)
-    if trials < 1 or jobs < 1 or batch < 1:
-        raise ParameterError(f"trials = {trials}, jobs = {jobs}, batch = {batch}: each is at least 1")
+    for name, value in {"trials": trials, "jobs": jobs, "batch": batch}.items():
+        if value is not None and value < 1:
+            raise ParameterError(f"{name} = {value} is out of range: at least 1")
     address = None if study is None else str(study)
-    call = {"threads": None, "progress": progress}
+    call = {"threads": threads, "progress": progress}
     return _core.tune(read._core, model, trials, space, address, jobs, batch, seed, sampler, prune, budget, call)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._analysis import label_array
-from ._graph import Graph, GraphLike, as_graph, csr
+from ._graph import Graph, GraphLike, as_graph, as_numpy, csr
+from ._homophily import label_array
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ class Dataset:
         split: str = "48/32/20",
         seed: int = 0,
     ) -> None:
-        dense = np.ascontiguousarray(features.toarray() if sparse.issparse(features) else features, dtype=np.float32)
+        given = features.toarray() if sparse.issparse(features) else as_numpy(features, "features")
+        dense = np.ascontiguousarray(given, dtype=np.float32)
         if dense.ndim != 2 or dense.shape[1] == 0:
             raise DataError(f"features of shape {dense.shape}", "give one row for each vertex, of at least one column")
         read = as_graph(graph)
-        three = None if masks is None else [np.atleast_2d(np.asarray(mask, dtype=bool)) for mask in masks]
+        three = None if masks is None else [np.atleast_2d(as_numpy(mask, "masks").astype(bool)) for mask in masks]
         if three is not None and {mask.shape for mask in three} != {(len(three[0]), read.nodes)}:
             raise DataError(f"masks of shapes {[mask.shape for mask in three]}", "give three of (splits, vertices)")
         self._core = _core.Dataset.of_arrays(name, read, dense, label_array(labels), three, split, seed)

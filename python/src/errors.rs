@@ -58,13 +58,13 @@ impl Problem {
             Self::Lab(error) => exception(py, "ParameterError", error.to_string(), error.hint()),
             Self::Eigenpairs { error, graph, self_loop } => {
                 let raised = core_error(py, &error);
-                if let qdc_core::Error::Unconverged { partial, .. } = error {
-                    let partial = Spectrum { spectrum: Arc::new(*partial), graph, self_loop };
-                    if let Err(error) = raised.value(py).setattr("partial", partial) {
-                        return error;
-                    }
-                }
-                raised
+                let qdc_core::Error::Unconverged { partial, .. } = error else { return raised };
+                let partial = Spectrum { spectrum: Arc::new(*partial), graph, self_loop };
+                let attach = || -> PyResult<()> {
+                    let class = py.import("qdc._spectrum")?.getattr("Spectrum")?;
+                    raised.value(py).setattr("partial", class.call_method1("_of", (partial,))?)
+                };
+                attach().err().unwrap_or(raised)
             }
             Self::Raised(error) => error,
             Self::Threads(message) => exception(py, "QdcError", message, None),

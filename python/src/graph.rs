@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use qdc_core::{Csr, EdgeRule, Error, Symmetrize};
+use qdc_core::{Csr, EdgeRule, Error, Symmetrize, Transition};
 
 use crate::errors::{Problem, graph_error, parameter_error};
 use crate::matrix::{CsrArrays, csr_arrays};
@@ -130,6 +130,14 @@ impl Graph {
     fn arrays<'py>(&self, py: Python<'py>) -> CsrArrays<'py> {
         csr_arrays(py, self.0.adjacency().clone())
     }
+}
+
+/// L = D^-1/2 (A + w I) D^-1/2 as (data, indices, indptr).
+#[pyfunction]
+pub(crate) fn transition<'py>(py: Python<'py>, graph: Graph, self_loop: f64) -> PyResult<CsrArrays<'py>> {
+    let transition =
+        Transition::with_self_loop(&graph.0, self_loop).map_err(|error| Problem::from(error).raise(py))?;
+    Ok(csr_arrays(py, transition.matrix().clone()))
 }
 
 /// The graph of arcs that must stand in both orientations with equal weights; agreeing copies merge.

@@ -93,8 +93,12 @@ pub(crate) fn kernel<'py>(
 ) -> PyResult<Built<'py>> {
     let recipe = options.recipe(py, &filter)?;
     let raised = Arc::clone(&filter.raised);
+    let self_loop = options.self_loop;
     let built = call.run(py, move |watch| {
-        recipe.build(&graph.0, watch).map_err(|error| Filter::problem(&raised, error))
+        recipe.build(&graph.0, watch).map_err(|error| match Filter::problem(&raised, error) {
+            Problem::Core(error) => Problem::Eigenpairs { error, graph: Arc::clone(&graph.0), self_loop },
+            problem => problem,
+        })
     })?;
     Ok((csr_arrays(py, built.matrix), report(py, &built.report)?))
 }

@@ -3,13 +3,13 @@
 //! Bindings only: what a function means is said in `qdc-core`, what users see is said in `python/qdc`. Inputs arrive
 //! as NumPy arrays that the Python side has sorted out; results leave as arrays that own their memory.
 
-mod analysis;
 mod command_line;
 mod datasets;
 mod errors;
 mod filter;
 mod flow;
 mod graph;
+mod homophily;
 mod kernel;
 mod matrix;
 mod spectrum;
@@ -22,8 +22,6 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::analysis::{homophily, transition};
-    #[pymodule_export]
     use super::command_line::command_line;
     #[pymodule_export]
     use super::datasets::{Dataset, dataset_names};
@@ -32,7 +30,9 @@ mod _core {
     #[pymodule_export]
     use super::flow::{dynamics, sdrf};
     #[pymodule_export]
-    use super::graph::Graph;
+    use super::graph::{Graph, transition};
+    #[pymodule_export]
+    use super::homophily::{homophily, spectral_homophily, suggest, window_homophily};
     #[pymodule_export]
     use super::kernel::{build_rows, check_sparsify, kernel, kernel_from};
     #[pymodule_export]
@@ -59,9 +59,11 @@ mod _core {
         values.set_item("epsilon", defaults::EPSILON)?;
         values.set_item("self_loop", defaults::SELF_LOOP)?;
         values.set_item("tolerance", defaults::TOLERANCE)?;
-        values.set_item("tau", f64::INFINITY)?;
-        values.set_item("removal_bound", 0.5)?;
+        values.set_item("tau", defaults::TAU)?;
+        values.set_item("removal_bound", defaults::REMOVAL_BOUND)?;
         module.add("DEFAULTS", values)?;
+        module.add("SDRF_ITERATIONS", defaults::ITERATIONS)?;
+        module.add("PROBES", qdc_core::homophily::PROBES)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

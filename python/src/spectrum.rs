@@ -14,7 +14,7 @@ use crate::kernel::{parse, report};
 use crate::watch::Call;
 
 /// The eigenpairs behind `qdc.Spectrum`; a clone shares them.
-#[pyclass(subclass, frozen, module = "qdc._core", from_py_object)]
+#[pyclass(frozen, module = "qdc._core", from_py_object)]
 #[derive(Clone)]
 pub(crate) struct Spectrum {
     pub(crate) spectrum: Arc<qdc_core::Spectrum>,

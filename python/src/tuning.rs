@@ -24,7 +24,7 @@ pub(crate) fn tune<'py>(
     trials: usize,
     space: &str,
     study: Option<String>,
-    jobs: usize,
+    jobs: Option<usize>,
     batch: u64,
     seed: u64,
     sampler: &str,
@@ -48,7 +48,8 @@ pub(crate) fn tune<'py>(
         Err(error) => return Err(parameter_error(py, format!("budget: {error}"))),
     };
     let dataset = dataset.0;
-    let made = call.run(py, move |watch| -> Result<_, qdc_lab::Error> {
+    let made = call.run_beside(py, move |pool, watch| -> Result<_, qdc_lab::Error> {
+        let jobs = jobs.unwrap_or_else(|| pool.current_num_threads().min(batch as usize));
         let storage: Box<dyn Storage> = match &study {
             Some(address) => storage::open(address)?,
             None => Box::new(Memory::new()),
@@ -67,6 +68,7 @@ pub(crate) fn tune<'py>(
             until: budget.map(|budget| Instant::now() + budget),
             patience: Patience::default(),
             spectra: SpectrumCache::of(&DataDir::from_environment()),
+            pool: Some(pool),
         };
         search(&settings, storage, &study_name(&dataset.name, &space), watch)
     })?;

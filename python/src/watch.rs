@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use qdc_core::Watch;
 use qdc_core::watch::{Observer, PhaseId};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{Problem, parameter_error};
 
@@ -62,14 +63,27 @@ impl Call {
         T: Send + 'static,
         E: Into<Problem> + Send,
     {
+        self.run_beside(py, |pool, watch| pool.install(|| work(watch)))
+    }
+
+    /// Runs `work` beside a pool of its own, for work that waits for what it hands to the pool.
+    pub(crate) fn run_beside<T, E>(
+        self,
+        py: Python<'_>,
+        work: impl FnOnce(&ThreadPool, &Watch) -> Result<T, E> + Send + 'static,
+    ) -> PyResult<T>
+    where
+        T: Send + 'static,
+        E: Into<Problem>,
+    {
         let threads = checked_threads(py, self.threads)?;
         let threads = threads.unwrap_or_else(|| DEFAULT_THREADS.load(Ordering::Relaxed));
         let shared = Arc::new(Shared { counting: self.progress.is_some(), ..Shared::default() });
         let (sender, receiver) = mpsc::channel();
         let watch = Watch::new(Bridge(Arc::clone(&shared)));
         let worker = thread::spawn(move || {
-            let outcome = match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-                Ok(pool) => pool.install(|| work(&watch)).map_err(Into::into),
+            let outcome = match ThreadPoolBuilder::new().num_threads(threads).build() {
+                Ok(pool) => work(&pool, &watch).map_err(Into::into),
                 Err(error) => Err(Problem::Threads(error.to_string())),
             };
             let _ = sender.send(outcome); // nobody listens any more if the call was abandoned

@@ -31,6 +31,79 @@ def test_labels_may_be_words_or_tensors(karate: sparse.csr_array) -> None:
         qdc.homophily(karate, numbers, "vertex")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["cornell", "texas"])
+def test_spectral_homophily_equals_the_golden_file(name: str, data_dir: str) -> None:
+    arrays = golden("homophily_spectral.npz")
+    dataset = qdc.datasets.load(name, data_dir)
+    seen = qdc.spectral_homophily(qdc.Spectrum(dataset.graph), dataset.labels)
+    np.testing.assert_allclose(seen.eigenvalues, arrays[f"{name}.eigenvalue"], atol=1e-10)
+    assert np.array_equal(seen.multiplicities, arrays[f"{name}.multiplicity"])
+    assert np.array_equal(seen.homophily, seen.reading())
+    # Where an entry lies next to the cutoff it may fall either way.
+    tolerance = np.where(arrays[f"{name}.margin"] > 1e-10, 1e-9, 1e-3)
+    for sign, entries in (("positive", "signed"), ("absolute", "absolute")):
+        for weighted in (False, True):
+            for with_neighbours in (False, True):
+                key = f"{name}.{entries}.{'weighted' if weighted else 'unweighted'}"
+                expected = arrays[key + (".with_neighbours" if with_neighbours else "")]
+                made = seen.reading(sign, weighted=weighted, with_neighbours=with_neighbours)  # type: ignore[arg-type]
+                assert (np.abs(made - expected) < tolerance).all(), key
+
+
+def test_spectral_homophily_takes_a_graph_or_its_spectrum(karate: sparse.csr_array) -> None:
+    labels = np.arange(34) % 2
+    told: list[str] = []
+    seen = qdc.spectral_homophily(karate, labels, threads=1, progress=lambda phase, done, total: told.append(phase))
+    again = qdc.spectral_homophily(qdc.Spectrum(karate), labels, threads=2)
+    assert np.array_equal(seen.homophily, again.homophily) and "homophily by eigenvalue" in told
+    assert seen.multiplicities.sum() == 34 and len(seen) == len(seen.eigenvalues)
+    assert repr(seen).startswith(f"SpectralHomophily({len(seen)} eigenvalues from -0.")
+    with pytest.raises(qdc.ParameterError, match="expected 34, found 3"):
+        qdc.spectral_homophily(karate, [0, 1, 2])
+    with pytest.raises(qdc.ParameterError, match="sign"):
+        seen.reading("odd")  # type: ignore[arg-type]
+    with pytest.raises(qdc.MemoryLimitError):
+        qdc.spectral_homophily(karate, labels, memory=1000)
+
+
+def exact_window_homophily(graph: qdc.Graph, labels: np.ndarray, mu: float, sigma: float) -> float:
+    """The definition: of the squares of a vertex's entries, the share that leads to its own class."""
+    squares = qdc.kernel(graph, mu=mu, sigma=sigma, sparsify=None, sign="absolute", normalize=None).toarray() ** 2
+    np.fill_diagonal(squares, 0.0)
+    same = labels[:, None] == labels[None, :]
+    return float(((squares * same).sum(axis=1) / squares.sum(axis=1)).mean())
+
+
+def test_the_estimate_of_a_window_agrees_with_its_definition() -> None:
+    dataset = qdc.datasets.load("csbm:n=150,homophily=0.2,seed=0")
+    windows = [(-0.4, 0.1), (0.0, 0.3), (0.9, 0.2)]
+    seen = qdc.window_homophily(dataset.graph, dataset.labels, windows, probes=400, threads=1)
+    for at, (mu, sigma) in enumerate(windows):
+        exact = exact_window_homophily(dataset.graph, dataset.labels, mu, sigma)
+        assert abs(seen.homophily[at] - exact) < 4 * seen.spread[at] + 0.01
+    assert np.array_equal(seen.mu, [-0.4, 0.0, 0.9]) and np.array_equal(seen.sigma, [0.1, 0.3, 0.2])
+    again = qdc.window_homophily(dataset.graph, dataset.labels, windows, probes=400, threads=2)
+    assert np.array_equal(seen.homophily, again.homophily) and np.array_equal(seen.agreement, again.agreement)
+    with pytest.raises(qdc.ParameterError, match="sigma"):
+        qdc.window_homophily(dataset.graph, dataset.labels, [(0.0, -1.0)])
+    with pytest.raises(qdc.ParameterError, match="probes"):
+        qdc.window_homophily(dataset.graph, dataset.labels, probes=0)
+
+
+def test_a_suggestion_uses_the_labels_in_the_mask_alone() -> None:
+    dataset = qdc.datasets.load("csbm:n=300,homophily=0.1,seed=0")
+    mask, labels = dataset.train_masks[0], dataset.labels.copy()
+    found = qdc.suggest(dataset.graph, labels, mask=mask)
+    assert found["mu"] < 0 < found["sigma"] and found["agreement"] > found["chance"] and found["reason"]
+    labels[~mask] = 7
+    assert qdc.suggest(dataset.graph, torch.from_numpy(labels), mask=torch.from_numpy(mask)) == found
+    with pytest.raises(qdc.ParameterError, match="mask of shape") as refused:
+        qdc.suggest(dataset.graph, labels, mask=dataset.train_masks.T)
+    assert "one column" in (refused.value.hint or "")
+    with pytest.raises(qdc.ParameterError, match="a mask of type int64"):
+        qdc.suggest(dataset.graph, labels, mask=mask.astype(np.int64))
+
+
 @pytest.mark.parametrize("variant", ["formula", "code"])
 @pytest.mark.parametrize("name", ["karate", "barbell", "random"])
 def test_sdrf_equals_the_golden_file(name: str, variant: str) -> None:
@@ -40,6 +113,17 @@ def test_sdrf_equals_the_golden_file(name: str, variant: str) -> None:
     after, report = qdc.sdrf(qdc.Graph(arrays["edges"]), **options, return_report=True)
     assert np.array_equal(np.array(sparse.triu(after).nonzero()).T, arrays[f"{variant}.edges_after"])
     assert report["added"] == int((steps[:, 2] >= 0).sum())
+
+
+def test_sdrf_has_one_default_everywhere_and_does_not_depend_on_threads(karate: sparse.csr_array) -> None:
+    from inspect import signature
+
+    from qdc.pyg import SDRF
+
+    for name in ("iterations", "tau", "removal_bound", "variant", "seed"):
+        assert signature(qdc.sdrf).parameters[name].default == signature(SDRF).parameters[name].default, name
+    one, two = (qdc.sdrf(karate, iterations=20, tau=5.0, seed=3, threads=threads) for threads in (1, 2))
+    assert np.array_equal(one.toarray(), two.toarray())
 
 
 def test_dynamics_equal_the_golden_file() -> None:
@@ -72,6 +156,31 @@ def test_kernels_go_to_other_packages(karate: sparse.csr_array) -> None:
     index, weight = qdc.convert.to_edge_index(by_rows, dtype=torch.float64)
     rebuilt = torch.sparse_coo_tensor(index, weight, (34, 34)).to_dense().T
     np.testing.assert_allclose(rebuilt.numpy(), by_rows.toarray())
+
+
+def test_dgl_graphs_go_in_and_come_out(karate: sparse.csr_array, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DGL itself has no build for current torch: a stand-in with the five members that are used."""
+    import sys
+    import types
+
+    class DGLGraph:
+        def __init__(self, edges: tuple[torch.Tensor, torch.Tensor], num_nodes: int) -> None:
+            self._edges, self._nodes, self.edata = edges, num_nodes, dict[str, torch.Tensor]()
+
+        def edges(self) -> tuple[torch.Tensor, torch.Tensor]:
+            return self._edges
+
+        def num_nodes(self) -> int:
+            return self._nodes
+
+    DGLGraph.__module__ = "dgl.heterograph"
+    stand_in = types.ModuleType("dgl")
+    stand_in.graph = DGLGraph  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dgl", stand_in)
+    kernel = qdc.kernel(karate, mu=0.3, sigma=0.1)
+    graph = qdc.convert.to_dgl(kernel)
+    assert graph.num_nodes() == 34 and len(graph.edata["weight"]) == kernel.nnz
+    assert qdc.Graph(qdc.convert.to_dgl(karate)) == qdc.Graph(karate)
 
 
 def test_the_scikit_learn_transformer_clones_fits_and_transforms(karate: sparse.csr_array) -> None:

@@ -91,6 +91,7 @@ REFUSED: list[tuple[str, Any, type[Exception], str, str]] = [
     ("beyond u32", np.array([[0, 2**33], [1, 5], [2, 3]]), qdc.GraphError, "8589934592", "numpy.unique"),
     ("beyond i64", np.array([[0, 2**63 + 1], [1, 5], [2, 3]], dtype=np.uint64), qdc.GraphError, "not fit", "unique"),
     ("negative vertex", np.array([[0, -1], [1, 2], [2, 0]]), qdc.GraphError, r"\(0, -1\)", "count from 0"),
+    ("sparse tensor", torch.eye(3).to_sparse(), qdc.GraphError, "sparse_coo", "edge_index"),
     ("float tensor", torch.ones(3, 3), qdc.GraphError, "no edge_index", "numpy"),
 ]
 
@@ -109,6 +110,10 @@ def test_weights_that_do_not_fit_are_refused() -> None:
         qdc.Graph(pairs, weights=[1.0])
     with pytest.raises(qdc.GraphError, match="float16"):
         qdc.Graph(pairs, weights=np.ones(3, dtype=np.float16))
+    for narrow in (torch.float16, torch.bfloat16):
+        with pytest.raises(qdc.GraphError, match="float16") as refused:
+            qdc.Graph(torch.tensor([[0, 1], [1, 0]]), weights=torch.ones(2, dtype=narrow))
+        assert ".float()" in (refused.value.hint or "")
     with pytest.raises(qdc.GraphError, match=r"outside 0\.\.2"):
         qdc.Graph(pairs, nodes=2)
     with pytest.raises(qdc.GraphError, match="its own weights"):

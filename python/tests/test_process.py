@@ -14,30 +14,38 @@ from pathlib import Path
 import networkx
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
+from torch_geometric.data import Data
 
 import qdc
+from qdc.pyg import QDC
 
 LONG_CALLS = {
     "kernel": "qdc.kernel(graph, mu=0.3, sigma=0.01, sparsify=qdc.TopK(8))",
+    "kernel of my own filter": "qdc.kernel(graph, lambda energy: time.sleep(0.01) or energy**2, sparsify=qdc.TopK(8))",
     "dense spectrum": 'qdc.Spectrum(graph, solver="dense")',
-    "own filter": "qdc.kernel(graph, lambda energy: time.sleep(0.01) or energy**2, sparsify=qdc.TopK(8))",
+    "window of a spectrum": "qdc.Spectrum(graph, pairs=2000, around=0.1)",
+    "sdrf": "qdc.sdrf(graph, iterations=100_000)",
+    "spectral homophily": "qdc.spectral_homophily(graph, [0] * 12000)",
+    "train": 'qdc.train(dataset, "gcn+qdc", hidden=256, layers=3)',
+    "tune": 'qdc.tune(dataset, "gcn", trials=10_000)',
 }
 
 
 @pytest.mark.parametrize("call", LONG_CALLS.values(), ids=LONG_CALLS.keys())
 def test_ctrl_c_ends_a_long_call_within_a_second(call: str) -> None:
     program = f"""
-import networkx, qdc, time
+import networkx, os, qdc, time
 graph = qdc.Graph(networkx.barabasi_albert_graph(12000, 8, seed=0))
+dataset = qdc.datasets.load("csbm:n=4000,homophily=0.2,seed=0")
 print("begun", flush=True)
 try:
     {call}
 except KeyboardInterrupt:
     print("interrupted", time.time(), flush=True)
-    import os
     os._exit(0)  # work that cannot be stopped may still run; its thread is not ours to wait for
-print("finished")
+print("finished", flush=True)
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -101,10 +109,17 @@ def _resident() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell resident memory")
-def test_a_thousand_calls_leave_no_memory_behind(random_graph: sparse.csr_array) -> None:
-    def call() -> None:
+@pytest.mark.parametrize("what", ["kernels", "transforms"])
+def test_a_thousand_calls_leave_no_memory_behind(what: str, random_graph: sparse.csr_array) -> None:
+    index, _ = qdc.convert.to_edge_index(random_graph)
+    data, transform = Data(x=torch.ones(300, 1), edge_index=index), QDC(mu=0.3, sigma=0.2, threads=1)
+
+    def call() -> None:  # some 200 kB in each: 200 MB if they stayed
+        if what == "transforms":
+            assert transform(data).num_edges > 10_000
+            return
         matrix, _ = qdc.kernel(random_graph, mu=0.3, sigma=0.2, threads=1, return_report=True)
-        assert matrix.nnz > 10_000  # some 200 kB in each call: 200 MB if they stayed
+        assert matrix.nnz > 10_000
         with pytest.raises(qdc.ParameterError):
             qdc.kernel(random_graph, sigma=-1.0)
 
@@ -136,6 +151,20 @@ def test_the_command_line_is_in_the_package() -> None:
     script = Path(sys.executable).parent / "qdc"
     if script.exists():
         assert subprocess.run([script, "--version"], capture_output=True, text=True).stdout == version.stdout
+
+
+def test_both_lock_files_name_the_same_versions() -> None:
+    """The wheel is built from what the workspace's own tests ran on."""
+
+    def locked(path: Path) -> dict[str, set[str]]:
+        found = re.findall(r'^name = "(.+)"\nversion = "(.+)"$', path.read_text(), re.MULTILINE)
+        return {name: {version for other, version in found if other == name} for name, _ in found}
+
+    root = Path(__file__).parents[2]
+    ours, theirs = locked(root / "python" / "Cargo.lock"), locked(root / "Cargo.lock")
+    apart = {name: (ours[name], theirs[name]) for name in ours.keys() & theirs.keys() if not ours[name] <= theirs[name]}
+    assert not apart and "qdc-core" in ours
+    assert "postgres" not in ours, "PostgreSQL stays out of the wheel"
 
 
 def test_the_version_is_that_of_the_crates() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ TRANSFORMS = [
     GDC(alpha=0.1),
     GDC("heat", time=2.0, sparsify=qdc.TopK(4), symmetrize=False),
     SDRF(iterations=5),
+    MultiScale(QDC(mu=-0.2)),
 ]
+REWIRINGS = TRANSFORMS[:-1]
 
 
 @pytest.fixture
@@ -41,7 +44,16 @@ def data(karate: sparse.csr_array) -> Data:
     )
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=repr)
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda transform: type(transform).__name__)
+def test_transforms_pickle_and_copy(transform: Any, data: Data) -> None:
+    expected = transform(data)
+    for again in (pickle.loads(pickle.dumps(transform)), copy.deepcopy(transform)):
+        assert repr(again) == repr(transform)
+        made = again(data)
+        assert made.keys() == expected.keys() and torch.equal(made.edge_index, expected.edge_index)
+
+
+@pytest.mark.parametrize("transform", REWIRINGS, ids=lambda transform: type(transform).__name__)
 def test_a_transform_keeps_the_contract(transform: Any, data: Data) -> None:
     before = data.clone()
     after = transform(data)
@@ -53,8 +65,6 @@ def test_a_transform_keeps_the_contract(transform: Any, data: Data) -> None:
     assert after.edge_index.dtype == torch.int64 and after.edge_weight.dtype == torch.float32
     assert after.edge_weight.shape == (after.num_edges,) and after.num_nodes == 34
     assert after.validate() and after.is_coalesced()
-    # Each parameter shows, each transform pickles, and each composes.
-    assert pickle.loads(pickle.dumps(transform)).__repr__() == repr(transform)
     assert torch.equal(T.Compose([T.NormalizeFeatures(), transform])(data).edge_weight, after.edge_weight)
 
 
@@ -120,10 +130,43 @@ def test_what_cannot_be_rewired_is_refused_with_advice(data: Data) -> None:
         GDC("ppr", time=2.0)
 
 
+def test_bad_weights_of_a_data_object_are_refused_with_advice(data: Data) -> None:
+    bad: dict[str, tuple[torch.Tensor, str]] = {
+        "negative": (-torch.ones(data.num_edges), "weight -1"),
+        "NaN": (torch.full((data.num_edges,), float("nan")), "weight NaN"),
+        "half": (torch.ones(data.num_edges, dtype=torch.float16), "float16"),
+        "matrix": (torch.ones(data.num_edges, 2), "shape"),
+    }
+    for weights, message in bad.values():
+        data.edge_weight = weights
+        with pytest.raises(qdc.GraphError, match=message):
+            QDC()(data)
+
+
+def test_what_is_written_lies_on_the_device_of_what_was_read(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU: the device is asked of ``edge_index`` and handed to the conversion, which obeys."""
+    index, weight = qdc.convert.to_edge_index(qdc.kernel(data.edge_index), device="meta")
+    assert index.device.type == weight.device.type == "meta"
+    asked = []
+
+    def remember(matrix: Any, dtype: Any, device: Any, *, symmetric: bool) -> Any:
+        asked.append(device)
+        return qdc.convert.to_edge_index(matrix, dtype, device, symmetric=symmetric)
+
+    monkeypatch.setattr("qdc.pyg.transforms.to_edge_index", remember)
+    QDC()(data)
+    assert asked == [data.edge_index.device]
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_data_on_a_gpu_stays_there(data: Data) -> None:
-    after = QDC()(data.to("cuda"))
-    assert after.edge_index.is_cuda and after.edge_weight.is_cuda
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda transform: type(transform).__name__)
+def test_data_on_a_gpu_stays_there(transform: Any, data: Data) -> None:
+    data.edge_weight = torch.ones(data.num_edges)
+    on_gpu, on_cpu = transform(data.clone().to("cuda")), transform(data)
+    for key, value in on_gpu.items():
+        if torch.is_tensor(value):
+            assert value.is_cuda, key
+            assert torch.equal(value.cpu(), on_cpu[key]), key
 
 
 @pytest.mark.parametrize("name", ["karate", "cornell"])

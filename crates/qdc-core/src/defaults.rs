@@ -1,4 +1,4 @@
-//! The defaults of kernels, in one place: they feed the command line, Python and the documentation.
+//! The defaults of kernels and rewirings, in one place: they feed the command line, Python and the documentation.
 
 /// Centre of the Gaussian and of the band.
 pub const MU: f64 = 0.5;
@@ -16,5 +16,11 @@ pub const EPSILON: f64 = 1e-4;
 pub const SELF_LOOP: f64 = 1.0;
 /// Largest error of an entry of the kernel that the Chebyshev route aims at.
 pub const TOLERANCE: f64 = 1e-10;
+/// Edges that SDRF adds at most.
+pub const ITERATIONS: usize = 100;
+/// How sharply SDRF prefers the best edge: it always takes it.
+pub const TAU: f64 = f64::INFINITY;
+/// Curvature above which SDRF removes an edge.
+pub const REMOVAL_BOUND: f64 = 0.5;
 /// Number of eigenpairs of the published method; `all` is the default of this program.
 pub const PAPER_PAIRS: usize = 512;

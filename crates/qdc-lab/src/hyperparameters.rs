@@ -223,9 +223,9 @@ pub const TABLE: [Entry; 28] = {
         Entry { name: "qdc_hidden", domain: Integer { low: 1, high: 16384 }, default: Default::Unset, meaning: "hidden columns of the second tower; unset: as the first", applies: Model::is_multiscale },
         Entry { name: "qdc_heads", domain: Integer { low: 1, high: 256 }, default: Default::Unset, meaning: "heads of the second tower; unset: as the first", applies: |m| gat(m) && m.is_multiscale() },
         Entry { name: "qdc_dropout", domain: reals(0.0, 1.0, true, false), default: Default::Unset, meaning: "dropout of the second tower; unset: as the first", applies: Model::is_multiscale },
-        Entry { name: "iterations", domain: Integer { low: 0, high: 10_000_000 }, default: Default::Integer(100), meaning: "edges SDRF adds at most", applies: sdrf },
-        Entry { name: "tau", domain: reals(0.0, INFINITY, false, true), default: Default::Real(INFINITY), meaning: "how sharply SDRF prefers the best edge; inf: always the best", applies: sdrf },
-        Entry { name: "removal_bound", domain: reals(-INFINITY, INFINITY, false, true), default: Default::Real(0.5), meaning: "curvature above which SDRF removes an edge; inf: never", applies: sdrf },
+        Entry { name: "iterations", domain: Integer { low: 0, high: 10_000_000 }, default: Default::Integer(core::ITERATIONS as u64), meaning: "edges SDRF adds at most", applies: sdrf },
+        Entry { name: "tau", domain: reals(0.0, INFINITY, false, true), default: Default::Real(core::TAU), meaning: "how sharply SDRF prefers the best edge; inf: always the best", applies: sdrf },
+        Entry { name: "removal_bound", domain: reals(-INFINITY, INFINITY, false, true), default: Default::Real(core::REMOVAL_BOUND), meaning: "curvature above which SDRF removes an edge; inf: never", applies: sdrf },
         Entry { name: "variant", domain: Choice(&["formula", "code"]), default: Default::Text("formula"), meaning: "the curvature of SDRF: the published formula, or the published program's", applies: sdrf },
     ]
 };

@@ -13,7 +13,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.transforms import BaseTransform
 
 from .. import _core
-from .._analysis import Variant, sdrf
+from .._flow import Variant, sdrf
 from .._graph import Graph, csr
 from .._kernel import Normalize, Pairs, Precision, Sign, Solver, build_rows, kernel
 from ..convert import to_edge_index
@@ -312,10 +312,10 @@ class SDRF(Rewiring):
 
     def __init__(
         self,
-        iterations: int = 100,
+        iterations: int = _core.SDRF_ITERATIONS,
         *,
-        tau: float = float("inf"),
-        removal_bound: float = float("inf"),
+        tau: float = _core.DEFAULTS["tau"],
+        removal_bound: float = _core.DEFAULTS["removal_bound"],
         variant: Variant = "formula",
         seed: int = 0,
         normalize: Literal["sym"] | None = "sym",

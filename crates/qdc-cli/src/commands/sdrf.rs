@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use qdc_core::defaults;
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use serde::Serialize;
 
@@ -23,10 +24,10 @@ pub(crate) struct SdrfCommand {
     #[arg(long, value_name = "N")]
     iterations: usize,
     /// Draw the added edge with probability proportional to exp(tau gain); inf takes the best
-    #[arg(long, value_name = "T", default_value_t = f64::INFINITY)]
+    #[arg(long, value_name = "T", default_value_t = defaults::TAU)]
     tau: f64,
     /// Remove the edge of greatest curvature where that exceeds C; inf removes none
-    #[arg(long, value_name = "C", default_value_t = 0.5, allow_negative_numbers = true)]
+    #[arg(long, value_name = "C", default_value_t = defaults::REMOVAL_BOUND, allow_negative_numbers = true)]
     removal_bound: f64,
     /// The published formula, or what the authors' published program computes
     #[arg(long, value_name = "VARIANT", default_value = "formula", value_parser = variant_parser())]

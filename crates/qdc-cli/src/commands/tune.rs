@@ -157,6 +157,7 @@ impl Tune {
             until,
             patience: Patience::default(),
             spectra: SpectrumCache::of(&session.data_dir()),
+            pool: None,
         };
         Ok(search(&settings, storage, &study_name(&dataset.name, &space), &session.watch)?)
     }

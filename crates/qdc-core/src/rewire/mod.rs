@@ -18,7 +18,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use self::candidates::{Candidate, candidates};
 use self::curvature::{Sides, curvatures};
 use self::neighbourhoods::{Neighbourhoods, ordered};
-use crate::{EdgeRule, Error, Graph, Watch};
+use crate::{EdgeRule, Error, Graph, Watch, defaults};
 
 pub use self::curvature::{Variant, balanced_forman};
 
@@ -87,7 +87,13 @@ pub struct SdrfReport {
 impl Sdrf {
     /// `iterations` steps that always take the best candidate, with removal above 0.5, by the formula.
     pub fn new(iterations: usize) -> Self {
-        Self { iterations, tau: f64::INFINITY, removal_bound: 0.5, variant: Variant::Formula, seed: 0 }
+        Self {
+            iterations,
+            tau: defaults::TAU,
+            removal_bound: defaults::REMOVAL_BOUND,
+            variant: Variant::Formula,
+            seed: 0,
+        }
     }
 
     /// Draws candidates with probability proportional to exp(tau gain); infinite: the best one. Default infinite.

@@ -51,6 +51,17 @@ pub struct Search<'a> {
     pub patience: Patience,
     /// Where complete spectra are kept.
     pub spectra: SpectrumCache,
+    /// The threads that compute; the process's own pool where none is given.
+    pub pool: Option<&'a rayon::ThreadPool>,
+}
+
+impl Search<'_> {
+    fn compute<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
 }
 
 /// The best trial.
@@ -123,7 +134,7 @@ pub fn search(
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
     let rewirings = if finished < search.trials {
-        rewirings(search, watch)?
+        search.compute(|| rewirings(search, watch))?
     } else {
         Rewirings::new(&search.dataset.graph)
     };
@@ -174,7 +185,7 @@ pub fn search(
                     let report = |split: &SplitRecord| {
                         sender.send(Message::Split(number, split.clone())).ok();
                     };
-                    let verdict = trial.run(&hyperparameters, &switch, &report);
+                    let verdict = search.compute(|| trial.run(&hyperparameters, &switch, &report));
                     sender.send(Message::Done(asked, verdict)).ok();
                 });
             }

@@ -1,9 +1,8 @@
-"""What else can be asked of a graph: homophily, curvature rewiring, and the dynamics behind the kernels."""
+"""What flows on a graph: Ricci flow that rewires it, and the dynamics behind the kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
@@ -21,40 +20,10 @@ Variant: TypeAlias = Literal["formula", "code"]
 Equation: TypeAlias = Literal["heat", "schrodinger"]
 
 
-def homophily(graph: GraphLike, labels: Any, kind: Literal["node", "node_with_neighbours", "edge"] = "node") -> float:
-    """How often neighbours share a label.
-
-    ``"node"`` is the mean over all vertices of the share of neighbours with the same label, where a vertex without
-    neighbours counts 0; ``"node_with_neighbours"`` leaves such vertices out; ``"edge"`` is the share of edges whose
-    ends share a label. Self-loops do not count.
-
-    >>> import numpy as np, qdc
-    >>> path = np.array([[0, 1], [1, 2]])
-    >>> qdc.homophily(path, [0, 0, 1])
-    0.5
-    """
-    measured = _core.homophily(as_graph(graph), label_array(labels))
-    if kind not in measured:
-        raise ParameterError(f"kind = {kind!r} is unknown", "choose node, node_with_neighbours or edge")
-    return measured[kind]
-
-
-@dataclass(frozen=True)
-class SpectralHomophily:
-    """Homophily seen through each distinct eigenvalue; all arrays have one entry for each."""
-
-    eigenvalues: NDArray[np.float64]
-    """Distinct eigenvalues of the transition matrix, ascending."""
-    multiplicities: NDArray[np.int64]
-    """How many eigenvectors belong to each."""
-    homophily: NDArray[np.float64]
-    """Homophily of the graph that the projector onto its eigenvectors draws."""
-
-
 @overload
 def sdrf(
     graph: GraphLike,
-    iterations: int,
+    iterations: int = ...,
     *,
     tau: float = ...,
     removal_bound: float = ...,
@@ -69,7 +38,7 @@ def sdrf(
 @overload
 def sdrf(
     graph: GraphLike,
-    iterations: int,
+    iterations: int = ...,
     *,
     tau: float = ...,
     removal_bound: float = ...,
@@ -83,7 +52,7 @@ def sdrf(
 
 def sdrf(
     graph: GraphLike,
-    iterations: int,
+    iterations: int = _core.SDRF_ITERATIONS,
     *,
     tau: float = _core.DEFAULTS["tau"],
     removal_bound: float = _core.DEFAULTS["removal_bound"],
@@ -156,13 +125,3 @@ def dynamics(
     if np.iscomplexobj(state):
         return evolve(np.ascontiguousarray(state.real)) + 1j * evolve(np.ascontiguousarray(state.imag))
     return evolve(np.ascontiguousarray(state, dtype=np.float64))
-
-
-def label_array(labels: Any) -> NDArray[np.uint32]:
-    """Labels of any kind as numbers from 0."""
-    if type(labels).__module__.partition(".")[0] == "torch":
-        labels = labels.detach().cpu().numpy()
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
-        raise ParameterError(f"labels of shape {labels.shape}", "give one label for each vertex, in one dimension")
-    return np.unique(labels, return_inverse=True)[1].astype(np.uint32)
