@@ -13,7 +13,7 @@ except ImportError as error:  # pragma: no cover
     raise ImportError("qdc.sklearn needs scikit-learn: pip install scikit-learn") from error
 
 from . import _core
-from ._graph import GraphLike
+from ._graph import GraphLike, as_graph
 from ._kernel import Normalize, Pairs, Sign, kernel
 from .filters import FilterLike
 from .sparsify import Epsilon, Sparsify
@@ -22,8 +22,8 @@ from .sparsify import Epsilon, Sparsify
 class DiffusionKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turns an adjacency matrix into a diffusion kernel, for estimators that take a precomputed affinity.
 
-    Parameters as in ``qdc.kernel``. ``transform`` gives the kernel as a sparse array; ``report_`` says how the last
-    one was made. There is nothing to learn: ``fit`` checks the graph and notes its size.
+    Parameters as in ``qdc.kernel``. ``transform`` gives the kernel as a sparse array. There is nothing to learn:
+    ``fit`` checks the graph and notes its size, and ``transform`` takes any graph.
 
     >>> import networkx
     >>> from sklearn.cluster import SpectralClustering
@@ -65,15 +65,19 @@ class DiffusionKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.self_loop = self_loop
         self.threads = threads
 
+    def __sklearn_tags__(self) -> Any:
+        """What goes in: a square matrix of weights >= 0, sparse or not."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = tags.input_tags.positive_only = tags.input_tags.sparse = True
+        tags.requires_fit = True
+        return tags
+
     def fit(self, X: GraphLike, y: Any = None) -> DiffusionKernel:
         """Notes the size of the graph ``X``."""
-        from ._graph import as_graph
-
         self.n_features_in_ = as_graph(X).nodes
         return self
 
     def transform(self, X: GraphLike) -> sparse.csr_array:
         """The kernel of the graph ``X``."""
         check_is_fitted(self)
-        matrix, self.report_ = kernel(X, **self.get_params(deep=False), return_report=True)
-        return matrix
+        return kernel(X, **self.get_params(deep=False))

@@ -190,7 +190,8 @@ impl Eigensolver {
         let nodes = task.structure.nodes();
         let spectrum = Spectrum::from_parts(nodes, outcome.eigenvalues, Arc::new(outcome.vectors), report);
         if effort.failed {
-            let expected = pairs + effort.missing;
+            let wanted = window.map_or(nodes, |(_, count)| count);
+            let expected = (pairs + effort.missing).max(wanted);
             return Err(Error::Unconverged { partial: Box::new(spectrum), found: pairs, expected });
         }
         Ok(spectrum)
