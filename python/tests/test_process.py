@@ -21,6 +21,8 @@ from torch_geometric.data import Data
 import qdc
 from qdc.pyg import QDC
 
+PYTHON = [sys.executable, "-I"]  # the installed package, not the folder of sources that tests may run in
+
 LONG_CALLS = {
     "kernel": "qdc.kernel(graph, mu=0.3, sigma=0.01, sparsify=qdc.TopK(8))",
     "kernel of my own filter": "qdc.kernel(graph, lambda energy: time.sleep(0.01) or energy**2, sparsify=qdc.TopK(8))",
@@ -47,7 +49,7 @@ except KeyboardInterrupt:
     os._exit(0)  # work that cannot be stopped may still run; its thread is not ours to wait for
 print("finished", flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([*PYTHON, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         time.sleep(1.0)
@@ -135,11 +137,11 @@ def test_importing_qdc_imports_neither_torch_nor_scikit_learn() -> None:
     program = (
         "import sys, qdc; print([m for m in ('torch', 'torch_geometric', 'sklearn', 'networkx') if m in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
+    assert subprocess.run([*PYTHON, "-c", program], capture_output=True, text=True).stdout == "[]\n"
 
 
 def run_qdc(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "qdc", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*PYTHON, "-m", "qdc", *arguments], capture_output=True, text=True, timeout=60)
 
 
 def test_the_command_line_is_in_the_package() -> None:
