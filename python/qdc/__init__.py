@@ -18,8 +18,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+try:
+    from ._core import __version__, set_threads
+except ImportError as error:
+    message = "qdc lacks its compiled part. In a folder of sources? Leave it, and pip install ./python"
+    raise ImportError(message) from error
+
 from . import convert, datasets, errors
-from ._core import __version__, set_threads
 from ._flow import dynamics, sdrf
 from ._graph import Graph
 from ._homophily import SpectralHomophily, WindowHomophily, homophily, spectral_homophily, suggest, window_homophily

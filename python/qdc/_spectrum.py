@@ -107,7 +107,7 @@ class Spectrum:
         >>> import networkx, qdc
         >>> spectrum = qdc.Spectrum(networkx.karate_club_graph())
         >>> spectrum.eigenvalues[spectrum.nearest(1.0, 2)].round(3)
-        array([0.904, 1.   ])
+        array([0.899, 1.   ])
         """
         return slice(*self._core.nearest(mu, count))
 

@@ -23,7 +23,8 @@ def test_the_notebook_runs_from_top_to_bottom() -> None:
     import nbformat
 
     notebook = nbformat.read(EXAMPLES / "walkthrough.ipynb", as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    where = {"metadata": {"path": str(EXAMPLES)}}
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where).execute()
     printed = [output["text"] for cell in notebook.cells for output in cell.get("outputs", []) if "text" in output]
     assert any("test accuracy" in text for text in printed)
 
