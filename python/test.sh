@@ -10,7 +10,7 @@ cache="$(mkdir -p ../target/python && cd ../target/python && pwd)"
 export CARGO_TARGET_DIR="$cache/build" PIP_DISABLE_PIP_VERSION_CHECK=1
 
 skip() {
-  echo "python: SKIPPED: $1" >&2
+  echo "SKIPPED: the Python package: $1" >&2
   exit 0
 }
 
