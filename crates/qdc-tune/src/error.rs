@@ -72,6 +72,12 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// A server was named, but this program cannot speak to one.
+    #[error("{storage}: this program was built without PostgreSQL")]
+    NoPostgres {
+        /// The address, without its password.
+        storage: String,
+    },
     /// The database refused.
     #[error("{storage}: {problem}")]
     Database {
@@ -87,20 +93,6 @@ pub enum Error {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
-    },
-    /// A trial that is already finished cannot be told again.
-    #[error("trial {number} is already finished")]
-    Finished {
-        /// The trial.
-        number: u64,
-    },
-    /// A value that cannot be compared.
-    #[error("trial {number} returned {value}; a value is a number")]
-    Value {
-        /// The trial.
-        number: u64,
-        /// What it returned.
-        value: f64,
     },
 }
 
@@ -118,6 +110,9 @@ impl Error {
             Self::Locked { .. } => Some("wait until the other program is done, or use another file".into()),
             Self::Full { .. } => Some("free some space and run the same command: it resumes".into()),
             Self::Malformed { .. } => Some("name a file written by qdc or Optuna, or a new one".into()),
+            Self::NoPostgres { .. } => {
+                Some("build it with the cargo feature `postgres` (make release), or name a file".into())
+            }
             _ => None,
         }
     }

@@ -126,15 +126,43 @@ pub trait Storage: Send {
 
 /// Opens `FILE.db`, `sqlite:///FILE.db` or `postgresql://...`, making the schema where there is none.
 pub fn open(address: &str) -> Result<Box<dyn Storage>> {
-    if address.starts_with("postgresql:") || address.starts_with("postgres:") {
+    if address.starts_with("postgres") && address.contains("://") {
         #[cfg(feature = "postgres")]
         return Ok(Box::new(Postgres::connect(address)?));
         #[cfg(not(feature = "postgres"))]
-        return Err(crate::Error::Database {
-            storage: address.to_owned(),
-            problem: "this program was built without PostgreSQL (cargo feature `postgres`)".into(),
-        });
+        return Err(crate::Error::NoPostgres { storage: without_password(address) });
     }
     let path = address.strip_prefix("sqlite:///").unwrap_or(address);
     Ok(Box::new(Sqlite::open(path)?))
+}
+
+/// The address without its password, fit to be shown.
+fn without_password(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let place = match place.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
+        None => place.to_owned(),
+    };
+    let shown: Vec<&str> = options.split('&').filter(|option| !option.starts_with("password=")).collect();
+    let mark = if shown.concat().is_empty() { "" } else { "?" };
+    format!("{scheme}://{place}{mark}{}", shown.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_password_is_never_shown() {
+        for (address, shown) in [
+            (
+                "postgresql+psycopg2://ann:secret@host:5432/studies",
+                "postgresql+psycopg2://ann@host:5432/studies",
+            ),
+            ("postgresql://ann:s@cret@host/studies", "postgresql://ann@host/studies"),
+            ("postgresql://ann@/studies?host=/run&password=secret", "postgresql://ann@/studies?host=/run"),
+            ("postgresql://ann@host/studies?password=secret", "postgresql://ann@host/studies"),
+        ] {
+            assert_eq!(super::without_password(address), shown);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use postgres::{Client, NoTls};
 
 use super::schema;
 use super::sql::{Cell, Database, SqlStorage};
+use super::without_password;
 use crate::{Error, Result};
 
 /// Studies on a PostgreSQL server.
@@ -141,26 +142,5 @@ fn problem(name: &str, error: &postgres::Error) -> Error {
             let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
             Error::Database { storage, problem: format!("{error}{cause}") }
         }
-    }
-}
-
-/// The address without its password, fit to be shown.
-fn without_password(address: &str) -> String {
-    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    match rest.split_once('@') {
-        Some((user, host)) => {
-            let user = user.split_once(':').map_or(user, |(user, _)| user);
-            format!("{scheme}://{user}@{host}")
-        }
-        None => address.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_password_is_never_shown() {
-        let shown = super::without_password("postgresql+psycopg2://ann:secret@host:5432/studies");
-        assert_eq!(shown, "postgresql+psycopg2://ann@host:5432/studies");
     }
 }
