@@ -9,7 +9,7 @@ demo:
 release:
 	cargo build --release -p qdc-cli --features postgres,png
 
-test: lint test-rust doc test-optuna test-python
+test: lint test-rust doc test-optuna test-python test-browser
 	@echo "all tests passed"
 
 lint:

@@ -1,4 +1,5 @@
 """Just enough of the Chrome DevTools protocol, over a pipe, with nothing but the standard library."""
+import base64
 import json
 import os
 import shutil
@@ -7,7 +8,7 @@ import tempfile
 
 
 class Browser:
-    """A headless Chromium with one page; collects console errors and exceptions of the page."""
+    """A headless Chromium with one page; collects errors and warnings of the console, and every address it asks for."""
 
     def __init__(self, program, reachable=None):
         """Nothing on the network can be reached, except for one address if it is named."""
@@ -28,10 +29,10 @@ class Browser:
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_child)
         os.close(from_child)
-        self.buffer, self.number, self.errors, self.session = b"", 0, [], None
+        self.buffer, self.number, self.errors, self.requests, self.session = b"", 0, [], [], None
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
     def _receive(self):
@@ -45,9 +46,11 @@ class Browser:
         method, parameters = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(parameters["exceptionDetails"])[:500])
-        elif method == "Runtime.consoleAPICalled" and parameters["type"] == "error":
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+        elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning"):
             self.errors.append(json.dumps(parameters["args"])[:500])
-        elif method == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+        elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
             self.errors.append(parameters["entry"]["text"])
         return message
 
@@ -76,16 +79,31 @@ class Browser:
             raise RuntimeError(json.dumps(answer["exceptionDetails"])[:800])
         return answer["result"].get("value")
 
-    def look(self, width, dark=False):
+    def press(self, key, code, text=""):
+        """A key, as a person would press it."""
+        common = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def look(self, width, dark=False, printed=False):
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        scheme = "dark" if dark else "light"
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", media="print" if printed else "", features=[scheme])
 
     def screenshot(self, path):
-        import base64
-        picture = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=True)["data"]
+        """The whole page, not only what the window shows."""
+        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        self._keep(path, self.send("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip))
+
+    def print(self, path):
+        """The page as it would be printed."""
+        self._keep(path, self.send("Page.printToPDF", printBackground=False, paperWidth=8.27, paperHeight=11.69))
+
+    @staticmethod
+    def _keep(path, answer):
         with open(path, "wb") as file:
-            file.write(base64.b64decode(picture))
+            file.write(base64.b64decode(answer["data"]))
 
     def close(self):
         try:

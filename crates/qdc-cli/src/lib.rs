@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod session;
 mod units;
+mod window_arguments;
 
 use std::ffi::OsString;
 

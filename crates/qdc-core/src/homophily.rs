@@ -6,7 +6,9 @@ mod window;
 use crate::{Csr, Error, Graph};
 
 pub use spectral::{Reading, SPECTRAL_CUTOFF, SpectralPoint, spectral_homophily};
-pub use window::{PROBES, Suggestion, WindowEstimate, suggest, window_homophily, window_homophily_exact};
+pub use window::{
+    PROBES, Suggestion, WindowEstimate, sliding_windows, suggest, window_homophily, window_homophily_exact,
+};
 
 /// The share of same-label neighbours, read in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]

@@ -1,4 +1,4 @@
-// Sorting: numbers as numbers, words as words; a second press turns the order round.
+// Sorting: numbers as numbers, words as words, empty cells last; a second press turns the order round.
 for (const table of document.querySelectorAll("table.sortable")) {
   table.querySelectorAll("th button").forEach((button, column) => {
     button.addEventListener("click", () => {
@@ -7,26 +7,32 @@ for (const table of document.querySelectorAll("table.sortable")) {
       table.querySelectorAll("th").forEach(other => other.setAttribute("aria-sort", "none"));
       heading.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
       const body = table.tBodies[0];
-      const cell = row => row.cells[column].textContent.trim();
-      [...body.rows].sort((a, b) => {
-        const [x, y] = [cell(a), cell(b)], [u, v] = [parseFloat(x), parseFloat(y)];
-        return sign * (Number.isNaN(u) || Number.isNaN(v) ? x.localeCompare(y) : u - v);
-      }).forEach(row => body.appendChild(row));
+      const keyed = [...body.rows].map(row => {
+        const text = row.cells[column].textContent.trim();
+        return { row, text, number: parseFloat(text) };
+      });
+      const numeric = keyed.every(({ text, number }) => text === "" || !Number.isNaN(number));
+      keyed.sort((a, b) => {
+        if (a.text === "" || b.text === "") return (a.text === "") - (b.text === "");
+        return sign * (numeric ? a.number - b.number : a.text.localeCompare(b.text));
+      }).forEach(({ row }) => body.appendChild(row));
     });
   });
 }
 
-// The kernel: Q = sum over a of exp(-(E_a - mu)^2 / 2 sigma^2) phi_a phi_a^T, kept where >= epsilon, then
-// D^-1/2 Q D^-1/2 with D the row sums of what was kept.
-if (data) {
+// Each graph that is small enough carries its eigenpairs.
+// Q = sum over a of exp(-(E_a - mu)^2 / 2 sigma^2) phi_a phi_a^T, kept where >= epsilon, then D^-1/2 Q D^-1/2 with D the
+// row sums of what was kept.
+const byHand = section => {
+  const data = JSON.parse(section.querySelector("script").textContent);
   const n = data.nodes;
   const bytes = Uint8Array.from(atob(data.vectors), letter => letter.charCodeAt(0));
-  const vectors = new Float32Array(bytes.buffer);
+  const vectors = new Float64Array(bytes.buffer);
   const kernel = (mu, sigma, epsilon) => {
     const q = new Float64Array(n * n);
     data.eigenvalues.forEach((energy, a) => {
       const weight = Math.exp(-((energy - mu) ** 2) / (2 * sigma * sigma));
-      if (weight < 1e-12) return;
+      if (weight < 1e-14) return;
       const v = vectors.subarray(a * n, (a + 1) * n);
       for (let i = 0; i < n; i++) {
         const factor = weight * v[i];
@@ -58,46 +64,66 @@ if (data) {
     }
     return { entries, empty, density: entries / (n * n), homophily: data.labels ? share / n : null };
   };
-  const get = id => document.getElementById(id);
-  const canvas = get("pattern");
+  const say = (name, text) => { section.querySelector(`[data-show=${name}]`).textContent = text; };
+  const slider = name => section.querySelector(`[data-move=${name}]`);
+
+  // Vertices stand class by class, as in the figure above.
+  const order = Array.from({ length: n }, (_, vertex) => vertex);
+  if (data.labels) order.sort((a, b) => data.labels[a] - data.labels[b] || a - b);
+  const canvas = section.querySelector("[data-draw=pattern]"), context = canvas.getContext("2d");
   canvas.width = canvas.height = n;
-  const context = canvas.getContext("2d");
-  const drawWindow = (mu, sigma) => {
-    const bins = new Array(50).fill(0);
-    data.eigenvalues.forEach(e => bins[Math.min(49, Math.max(0, Math.floor((e + 1) * 25)))]++);
-    const tallest = Math.max(...bins);
-    const x = e => 20 + 280 * (e + 1) / 2, y = share => 190 - 165 * share;
-    let markup = bins.map((c, b) => c ? `<rect x="${x(-1 + b / 25)}" y="${y(c / tallest)}" width="5" height="${190 - y(c / tallest)}" fill="#b5b5b5"/>` : "").join("");
-    let line = "";
-    for (let s = 0; s <= 200; s++) { const e = -1 + s / 100; line += (s ? "L" : "M") + x(e).toFixed(1) + " " + y(Math.exp(-((e - mu) ** 2) / (2 * sigma * sigma))).toFixed(1); }
-    markup += `<path d="${line}" fill="none" stroke="#1f3a6e" stroke-width="2"/><line x1="20" y1="190" x2="300" y2="190" stroke="#222"/>`;
-    for (const e of [-1, -0.5, 0, 0.5, 1]) markup += `<text x="${x(e)}" y="203" font-size="10" text-anchor="middle" fill="#222">${e}</text>`;
-    get("window").innerHTML = markup + `<text x="160" y="217" font-size="10" text-anchor="middle" fill="#222">eigenvalue of L; grey: how many, line: weight</text>`;
-  };
-  const redraw = () => {
-    const mu = +get("mu").value, sigma = +get("sigma").value, epsilon = 10 ** +get("epsilon").value;
-    get("mu-value").textContent = mu.toFixed(2);
-    get("sigma-value").textContent = sigma.toFixed(2);
-    get("epsilon-value").textContent = (+get("epsilon").value).toFixed(2);
-    const q = kernel(mu, sigma, epsilon), found = measure(q);
-    get("k-entries").textContent = found.entries;
-    get("k-density").textContent = (100 * found.density).toFixed(2) + " %";
-    get("k-empty").textContent = found.empty;
-    get("k-homophily").textContent = found.homophily === null ? "no labels" : found.homophily.toFixed(4);
+  const drawPattern = q => {
     let largest = 0;
     for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) largest = Math.max(largest, q[i * n + j]);
-    const image = context.createImageData(n, n);
-    for (let at = 0; at < n * n; at++) {
-      const shade = q[at] > 0 ? 225 - 225 * Math.min(1, Math.sqrt(q[at] / (largest || 1))) : 255;
-      image.data.set([shade, shade, shade, 255], 4 * at);
+    const image = context.createImageData(n, n); // black, more or less transparent: the page inverts it when dark
+    for (let r = 0; r < n; r++) for (let c = 0; c < n; c++) {
+      const value = q[order[r] * n + order[c]];
+      if (value > 0) image.data[4 * (r * n + c) + 3] = 30 + 225 * Math.min(1, Math.sqrt(value / (largest || 1)));
     }
     context.putImageData(image, 0, 0);
+  };
+
+  const bins = new Array(50).fill(0);
+  data.eigenvalues.forEach(e => bins[Math.min(49, Math.max(0, Math.floor((e + 1) * 25)))]++);
+  const tallest = Math.max(...bins), x = e => 20 + 280 * (e + 1) / 2, y = share => 190 - 170 * share;
+  const bars = bins.map((count, b) => count ? `<rect x="${x(-1 + b / 25)}" y="${y(count / tallest)}" width="5" height="${190 - y(count / tallest)}" fill="var(--faint)"/>` : "").join("");
+  const ticks = [-1, -0.5, 0, 0.5, 1].map(e => `<text x="${x(e)}" y="203" font-size="10" text-anchor="middle" fill="currentColor">${e}</text>`).join("");
+  const drawWindow = (mu, sigma) => {
+    let line = "";
+    for (let s = 0; s <= 400; s++) {
+      const e = -1 + s / 200;
+      line += (s ? "L" : "M") + x(e).toFixed(1) + " " + y(Math.exp(-((e - mu) ** 2) / (2 * sigma * sigma))).toFixed(1);
+    }
+    section.querySelector("[data-draw=window]").innerHTML = bars +
+      `<path d="${line}" fill="none" stroke="var(--series-0)" stroke-width="2"/><line x1="20" y1="190" x2="300" y2="190" stroke="currentColor"/>` + ticks +
+      `<text x="160" y="218" font-size="10" text-anchor="middle" fill="currentColor">eigenvalue of L</text>`;
+  };
+
+  const state = { mu: data.mu, sigma: data.sigma, epsilon: data.epsilon };
+  const redraw = () => {
+    const { mu, sigma, epsilon } = state;
+    say("mu", mu.toFixed(2));
+    say("sigma", sigma.toFixed(2));
+    say("epsilon", epsilon.toPrecision(2));
+    const q = kernel(mu, sigma, epsilon), found = measure(q);
+    say("entries", found.entries);
+    say("density", (100 * found.density).toFixed(2) + " %");
+    say("empty", found.empty);
+    say("homophily", found.homophily === null ? "no labels" : found.homophily.toFixed(4));
+    drawPattern(q);
     drawWindow(mu, sigma);
   };
-  get("mu").value = data.mu;
-  get("sigma").value = data.sigma;
-  get("epsilon").value = Math.log10(data.epsilon);
-  for (const id of ["mu", "sigma", "epsilon"]) get(id).addEventListener("input", redraw);
+  say("order", data.labels ? "The kernel, vertices by class; darker for larger entries." : "The kernel; darker for larger entries.");
+  slider("mu").value = data.mu;
+  slider("sigma").value = data.sigma;
+  slider("epsilon").value = Math.log10(data.epsilon);
+  for (const name of Object.keys(state)) slider(name).addEventListener("input", () => {
+    const value = +slider(name).value;
+    state[name] = name === "epsilon" ? 10 ** value : value;
+    if (name === "epsilon") slider(name).setAttribute("aria-valuetext", state.epsilon.toPrecision(2));
+    redraw();
+  });
   redraw();
-  window.qdc = { kernel, measure };
-}
+  return { kernel, measure };
+};
+window.qdc = [...document.querySelectorAll(".by-hand")].map(byHand);

@@ -32,3 +32,19 @@ pub(crate) const SERIES: [&str; 6] = ["#1f3a6e", "#d98c00", "#2f9e77", "#b64a6b"
 pub(crate) const INK: &str = "#222222";
 /// Ink of things in the background.
 pub(crate) const FAINT: &str = "#b5b5b5";
+/// The page.
+pub(crate) const PAPER: &str = "#ffffff";
+/// How full a cell is, from hardly to fully.
+pub(crate) const SHADES: [&str; 4] = ["#b9b9b9", "#858585", "#4d4d4d", "#111111"];
+
+/// A drawing whose colours follow the page it stands in: each constant becomes a variable of the style sheet. The map
+/// of values keeps its colours, whatever the page.
+pub(crate) fn themed(svg: &str) -> String {
+    let series = SERIES.iter().enumerate().map(|(number, colour)| (*colour, format!("--series-{number}")));
+    let shades = SHADES.iter().enumerate().map(|(number, colour)| (*colour, format!("--shade-{number}")));
+    let rest = [(INK, "--ink"), (FAINT, "--faint"), (PAPER, "--paper")];
+    let rest = rest.into_iter().map(|(colour, name)| (colour, name.to_owned()));
+    series.chain(shades).chain(rest).fold(svg.to_owned(), |svg, (colour, name)| {
+        svg.replace(&format!("\"{colour}\""), &format!("\"var({name})\""))
+    })
+}

@@ -23,13 +23,21 @@ pub struct Panel {
 impl Panel {
     /// Where a point lies on the page.
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        let share = |value: f64, (low, high): (f64, f64)| (value - low) / (high - low).max(f64::MIN_POSITIVE);
+        let share = |value: f64, (low, high): (f64, f64)| {
+            if high == low { 0.5 } else { (value - low) / (high - low) }
+        };
         (self.left + self.width * share(x, self.x), self.top + self.height * (1.0 - share(y, self.y)))
     }
 
     /// Draws frame, ticks and labels; an empty label leaves out the numbers of that axis too.
     pub fn frame(&self, svg: &mut Svg, title: &str, x_label: &str, y_label: &str) {
         self.x_axis(svg, x_label);
+        self.y_axis(svg, y_label);
+        self.outline(svg, title);
+    }
+
+    /// Ticks, lines across and label of the vertical axis.
+    pub fn y_axis(&self, svg: &mut Svg, label: &str) {
         for tick in ticks(self.y, 5) {
             let (_, y) = self.at(self.x.0, tick);
             svg.line(
@@ -38,14 +46,13 @@ impl Panel {
                 &format!(r#"stroke="{FAINT}" stroke-width="0.4""#),
             );
             svg.line((self.left - 3.0, y), (self.left, y), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
-            if !y_label.is_empty() {
+            if !label.is_empty() {
                 svg.text((self.left - 5.0, y + 3.0), Anchor::End, TEXT, &round(tick));
             }
         }
-        if !y_label.is_empty() {
-            svg.upward_text((self.left - 28.0, self.top + self.height / 2.0), TEXT, y_label);
+        if !label.is_empty() {
+            svg.upward_text((self.left - 30.0, self.top + self.height / 2.0), TEXT, label);
         }
-        self.outline(svg, title);
     }
 
     /// Ticks and label of the horizontal axis.
@@ -75,6 +82,7 @@ impl Panel {
 
 /// Round numbers inside a range, about `count` of them.
 pub fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
+    let (low, high) = if high < low { (high, low) } else { (low, high) };
     let span = high - low;
     if !(span.is_finite() && span > 0.0) {
         return vec![low];
@@ -109,6 +117,7 @@ mod tests {
         assert_eq!(ticks((0.0, 1.0), 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
         assert_eq!(ticks((-1.0, 1.0), 4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         assert_eq!(ticks((3.0, 3.0), 4), [3.0]);
+        assert_eq!(ticks((4.0, 0.0), 2), [0.0, 2.0, 4.0], "an axis may run downwards");
         assert_eq!([0.6000000000000001, 1e-5, 0.0, -0.25].map(round), ["0.6", "1e-5", "0", "-0.25"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::colour::INK;
+use crate::colour::{INK, PAPER};
 
 /// Width of a figure in one column (8.5 cm), in units of 1/96 inch.
 pub const COLUMN: f64 = 321.0;
@@ -112,7 +112,7 @@ impl Svg {
         let Self { width, height, body } = self;
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="'DejaVu Sans', Arial, Helvetica, sans-serif" role="img">
-<rect width="100%" height="100%" fill="white"/>
+<rect width="100%" height="100%" fill="{PAPER}"/>
 {body}</svg>
 "#
         )

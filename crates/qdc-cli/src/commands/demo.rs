@@ -1,23 +1,30 @@
 //! `qdc demo`: the whole story on a generated graph, in under a minute.
 
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use qdc_core::homophily;
 use qdc_core::kernel::KernelReport;
-use qdc_core::{Filter, Kernel, Sparsify, homophily};
 use qdc_data::generators::ContextualBlocks;
-use qdc_data::{Dataset, Shares, Statistics};
-use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, RewiringKind, Rewirings};
+use qdc_data::{Dataset, Shares, Source, Statistics};
+use qdc_lab::Run;
+use qdc_plot::Report;
+use qdc_plot::report::Window;
 use serde::Serialize;
 
+use super::{figure, report, story};
 use crate::failure::Failure;
 use crate::output;
 use crate::session::Session;
 
-/// Tell the whole story on a generated graph: statistics, kernel, training
+/// Tell the whole story on a generated graph: statistics, kernel, training, and a report to look at
 #[derive(Debug, Args)]
-pub(crate) struct Demo {}
+pub(crate) struct Demo {
+    /// Where the report goes
+    #[arg(long, short, value_name = "FILE.html", default_value = "report.html")]
+    output: PathBuf,
+}
 
 /// A graph whose neighbours mostly disagree, with features too noisy to classify by alone.
 const GRAPH: ContextualBlocks = ContextualBlocks {
@@ -32,10 +39,12 @@ const GRAPH: ContextualBlocks = ContextualBlocks {
 
 /// In such a graph the classes show in the eigenvectors at the negative end of the spectrum: a vector that changes sign
 /// along most edges. The window looks there.
-const WINDOW: (f64, f64) = (-0.55, 0.1);
+///
+/// The threshold keeps about eighty links a vertex: enough to average the noise away, few enough to train in seconds.
+const WINDOW: Window = Window { mu: -0.55, sigma: 0.1, epsilon: 0.003 };
 
-/// Keeps about eighty links a vertex: enough to average the noise away, few enough to train in seconds.
-const EPSILON: f64 = 0.003;
+/// For the sliders at the end of the report, which want a small graph.
+const SMALL_WINDOW: Window = Window { mu: 0.9, sigma: 0.2, epsilon: 0.05 };
 
 /// What is compared: the features alone, the graph as it is, the kernel, and both.
 const MODELS: [&str; 4] = ["mlp", "gcn", "gcn+qdc", "gcn+multiscale"];
@@ -46,6 +55,7 @@ struct Story {
     kernel: KernelReport,
     kernel_homophily: f64,
     results: Vec<Score>,
+    report: PathBuf,
 }
 
 #[derive(Serialize)]
@@ -56,68 +66,73 @@ struct Score {
     seconds: f64,
 }
 
+impl From<&Run> for Score {
+    fn from(run: &Run) -> Self {
+        let record = &run.record;
+        Self {
+            model: record.model.to_string(),
+            test_mean: record.test_mean,
+            test_std: record.test_std,
+            seconds: record.seconds,
+        }
+    }
+}
+
 impl Demo {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        report::check_output(&self.output)?;
         let say = |text: String| if session.json() { Ok(()) } else { output::write(text.as_bytes()) };
 
         let dataset = GRAPH.generate()?.with_random_splits(Shares::default(), GRAPH.seed);
         let graph = dataset.statistics()?;
         say(about_the_graph(&graph))?;
 
-        let (mu, sigma) = WINDOW;
-        let kernel = Kernel::new(Filter::gaussian(mu, sigma)?)
-            .sparsify(Sparsify::epsilon(EPSILON)?)
-            .build(&dataset.graph, &session.watch)?;
+        let source = Source::Dataset(dataset.clone());
+        let kernel = figure::kernel(&source, WINDOW, session)?;
         let kernel_homophily = homophily::homophily_of(&kernel.matrix, &dataset.labels)?.node;
         say(about_the_kernel(&kernel.report, kernel_homophily, &dataset))?;
 
         say(format!("\nTraining on {} splits:\n", dataset.splits.len()))?;
-        let rewirings = Rewirings::new(&dataset.graph);
-        let mut results = Vec::new();
-        for model in MODELS {
-            let score = train(model, &dataset, &rewirings, session)?;
-            let (mean, deviation) = (100.0 * score.test_mean, 100.0 * score.test_std);
-            say(format!("  {:16}{mean:5.1} ± {deviation:3.1} % in {:.1} s\n", score.model, score.seconds))?;
-            results.push(score);
-        }
+        let splits: Vec<usize> = (0..dataset.splits.len()).collect();
+        let runs = story::train(&MODELS, &dataset, &splits, WINDOW, &session.watch, |run| {
+            let Score { model, test_mean, test_std, seconds } = run.into();
+            let (mean, deviation) = (100.0 * test_mean, 100.0 * test_std);
+            say(format!("  {model:16}{mean:5.1} ± {deviation:3.1} % in {seconds:.1} s\n"))
+        })?;
+
+        write_report(&self.output, &source, &runs, session)?;
         if session.json() {
-            let story = Story { graph, kernel: kernel.report, kernel_homophily, results };
-            return output::write_json(&story);
+            let results = runs.iter().map(Score::from).collect();
+            let report = self.output;
+            return output::write_json(&Story {
+                graph,
+                kernel: kernel.report,
+                kernel_homophily,
+                results,
+                report,
+            });
         }
-        Ok(())
+        let path = std::path::absolute(&self.output).unwrap_or(self.output);
+        say(format!(
+            "\nThe report with pictures, curves and sliders is {}\nOpen it in a browser.\n",
+            path.display()
+        ))
     }
 }
 
-fn train(
-    name: &str,
-    dataset: &Dataset,
-    rewirings: &Rewirings<'_>,
-    session: &Session,
-) -> Result<Score, Failure> {
-    let model: Model = name.parse().expect("the demo names models that exist");
-    let mut hyperparameters = Hyperparameters::new(model);
-    if model.uses(|rewiring| rewiring == RewiringKind::Qdc) {
-        hyperparameters.set_value("mu", WINDOW.0)?;
-        hyperparameters.set_value("sigma", WINDOW.1)?;
-        hyperparameters.set_value("epsilon", EPSILON)?;
-    }
-    let splits: Vec<usize> = (0..dataset.splits.len()).collect();
-    let experiment = Experiment {
-        dataset,
-        hyperparameters: &hyperparameters,
-        seed: 0,
-        splits: &splits,
-        patience: Patience::default(),
-        keep: Keep::default(),
-    };
-    let run = qdc_lab::train(&experiment, rewirings, &session.watch, &|_| ControlFlow::Continue(()))?;
-    let record = run.record;
-    Ok(Score {
-        model: name.into(),
-        test_mean: record.test_mean,
-        test_std: record.test_std,
-        seconds: record.seconds,
-    })
+fn write_report(path: &Path, source: &Source, runs: &[Run], session: &Session) -> Result<(), Failure> {
+    let mut report = Report::new(
+        "The qdc demo",
+        "A generated graph whose neighbours mostly disagree. Quantum diffusion convolution looks at the end of the spectrum \
+         where such classes show, and hands a network a graph whose neighbours mostly agree.",
+    );
+    report = story::tell_graph(report, source, WINDOW, None, session)?;
+    report = story::tell_training(report, runs)?;
+    report = story::why_quantum(report, session)?;
+    let karate = figure::open("karate", session)?;
+    report = report.chapter("A graph to play with", "Zachary's karate club: 34 members, two factions.");
+    let report = story::tell_graph(report, &karate, SMALL_WINDOW, None, session)?;
+    output::write_file(path, report.to_html().as_bytes())
 }
 
 fn about_the_graph(graph: &Statistics) -> String {
@@ -139,10 +154,10 @@ fn about_the_kernel(report: &KernelReport, homophily: f64, dataset: &Dataset) ->
         text,
         "The kernel at mu = {}, sigma = {} keeps {} entries (epsilon {}; the graph had {}), each within {:.0e} of exact,\n\
          by {}{}. Its homophily is {homophily:.2}: now most neighbours agree.",
-        WINDOW.0,
-        WINDOW.1,
+        WINDOW.mu,
+        WINDOW.sigma,
         report.entries,
-        EPSILON,
+        WINDOW.epsilon,
         dataset.graph.adjacency().entries(),
         report.error_bound,
         report.solver,

@@ -3,36 +3,36 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use qdc_core::homophily::spectral_homophily;
+use qdc_core::homophily::{PROBES, sliding_windows, spectral_homophily, window_homophily};
+use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
-use qdc_core::{Filter, Graph, Kernel, Sparsify, Transition, Watch, defaults};
-use qdc_data::{EdgeReading, Source, SpectrumCache};
-use qdc_plot::figures::{self, Barbell, HomophilyPanel, TrialPoint};
+use qdc_core::{Filter, Graph, Kernel, Sparsify, Transition};
+use qdc_data::{Dataset, EdgeReading, Source, SpectrumCache};
+use qdc_plot::figures::{self, Barbell, HomophilyPanel};
+use qdc_plot::report::Window;
 use qdc_plot::{Figure, animation};
 use serde::Serialize;
 
-use super::studies;
+use super::studies::{self, Studies};
 use crate::failure::Failure;
 use crate::output::{self, Show};
 use crate::session::Session;
+use crate::window_arguments::WindowArguments;
+
+/// `qdc figure all` computes every eigenvector of graphs up to this size: Squirrel is one, Pubmed is not.
+const ALL_LIMIT: usize = 6000;
 
 /// Draw a figure: .svg, .png or (the animation) .html, and its numbers as .csv beside it
 #[derive(Debug, Args)]
 pub(crate) struct FigureCommand {
     /// Which one; all draws those the given studies and graphs allow into the folder -o
     figure: Kind,
-    /// Graphs or datasets (homophily, sparsity, filter) or study files (violin, scatter, homophily's marks)
+    /// Graphs or datasets (homophily, sparsity, filter) and study files (violin, scatter; the best mu elsewhere). Without a
+    /// graph those of the studies are drawn
     #[arg(value_name = "GRAPH|STUDY")]
     inputs: Vec<String>,
-    /// Centre of the filter (sparsity, filter)
-    #[arg(long, default_value_t = defaults::MU, allow_negative_numbers = true)]
-    mu: f64,
-    /// Width of the filter (sparsity, filter)
-    #[arg(long, default_value_t = defaults::SIGMA)]
-    sigma: f64,
-    /// Threshold of the kernel (sparsity)
-    #[arg(long, default_value_t = defaults::EPSILON)]
-    epsilon: f64,
+    #[command(flatten)]
+    window: WindowArguments,
     /// Where it goes; for all, a folder
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -65,9 +65,12 @@ impl Show for Drawn {
 
 impl FigureCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        let (graphs, files) = studies::sort(&self.inputs);
+        let studies = if files.is_empty() { None } else { Some(Studies::read(&files)?) };
+        let drawing = Drawing { graphs, studies, window: self.window, session };
         let mut drawn = Drawn { files: Vec::new(), skipped: Vec::new() };
         if self.figure != Kind::All {
-            self.draw(self.figure, &self.output, session, &mut drawn.files)?;
+            drawing.draw(self.figure, &self.output, &mut drawn)?;
             return session.show(&drawn);
         }
         std::fs::create_dir_all(&self.output)
@@ -77,108 +80,126 @@ impl FigureCommand {
             let extension = if *kind == Kind::Animation { "html" } else { "svg" };
             let path = self.output.join(format!("{name}.{extension}"));
             session.watch.check()?;
-            if let Err(failure) = self.draw(*kind, &path, session, &mut drawn.files) {
+            if let Err(failure) = drawing.draw(*kind, &path, &mut drawn) {
+                session.watch.check()?; // what Ctrl-C ended was not skipped
                 drawn.skipped.push(format!("{name}: {}", failure.message()));
             }
         }
         session.show(&drawn)
     }
+}
 
-    fn draw(
-        &self,
-        kind: Kind,
-        path: &Path,
-        session: &Session,
-        files: &mut Vec<PathBuf>,
-    ) -> Result<(), Failure> {
-        let watch = &session.watch;
+/// What figures are drawn from.
+struct Drawing<'a> {
+    graphs: Vec<&'a str>,
+    studies: Option<Studies>,
+    window: WindowArguments,
+    session: &'a Session,
+}
+
+impl Drawing<'_> {
+    fn draw(&self, kind: Kind, path: &Path, drawn: &mut Drawn) -> Result<(), Failure> {
+        let watch = &self.session.watch;
         let figure = match kind {
             Kind::Animation => {
-                let graph = barbell(session)?;
+                let graph = barbell(self.session)?;
                 let times: Vec<f64> = (0..=200).map(f64::from).collect();
                 let page = animation::animation(&graph, &Barbell::new(&graph, &times, watch)?);
                 output::write_file(path, page.as_bytes())?;
-                files.push(path.into());
+                drawn.files.push(path.into());
                 return Ok(());
             }
             Kind::Barbell => {
-                let graph = barbell(session)?;
+                let graph = barbell(self.session)?;
                 figures::barbell(&graph, &Barbell::new(&graph, &[0.0, 10.0, 50.0, 200.0], watch)?)
             }
-            Kind::Homophily => self.homophily(session)?,
-            Kind::Violin => figures::violin(&self.trials()?)?,
-            Kind::Scatter => figures::scatter(&self.trials()?)?,
+            Kind::Homophily => self.homophily(&mut drawn.skipped)?,
+            Kind::Violin => figures::violin(&self.studies()?.trials)?,
+            Kind::Scatter => figures::scatter(&self.studies()?.trials)?,
             Kind::Sparsity => {
-                let source = self.graph(session)?;
-                sparsity(source.graph(), self.mu, self.sigma, self.epsilon, watch)?
+                let source = self.graph()?;
+                sparsity(&source, &kernel(&source, self.window(source.name()), self.session)?)
             }
             Kind::Filter => {
-                let source = self.graph(session)?;
-                let spectrum = spectrum(source.graph(), session)?;
-                figures::filter(spectrum.eigenvalues(), &Filter::gaussian(self.mu, self.sigma)?)?
+                let source = self.graph()?;
+                let Window { mu, sigma, .. } = self.window(source.name());
+                let spectrum = spectrum(source.graph(), self.session)?;
+                figures::filter(spectrum.eigenvalues(), &Filter::gaussian(mu, sigma)?)?
             }
             Kind::All => unreachable!("all is split up before"),
         };
-        write(path, &figure, files)
+        write(path, &figure, &mut drawn.files)
     }
 
-    /// Inputs that are study files.
-    fn studies(&self) -> impl Iterator<Item = &String> {
-        self.inputs.iter().filter(|input| studies::is_study(input))
+    fn studies(&self) -> Result<&Studies, Failure> {
+        self.studies.as_ref().ok_or_else(|| {
+            Failure::usage("this figure needs a study").hint("name a study file of qdc tune".to_owned())
+        })
     }
 
-    fn trials(&self) -> Result<Vec<TrialPoint>, Failure> {
-        if self.studies().next().is_none() {
-            return Err(
-                Failure::usage("this figure needs a study").hint("name a study file of qdc tune".to_owned())
-            );
+    fn window(&self, dataset: &str) -> Window {
+        self.window.resolve(self.studies.as_ref().and_then(|studies| studies.best_window(dataset)))
+    }
+
+    /// The graphs named, else those of the studies, else `unsaid`.
+    fn names<'b>(&'b self, unsaid: &[&'b str]) -> Vec<&'b str> {
+        match &self.studies {
+            _ if !self.graphs.is_empty() => self.graphs.clone(),
+            Some(studies) => studies.datasets(),
+            None => unsaid.to_vec(),
         }
-        studies::trials(self.studies())
     }
 
-    fn graph(&self, session: &Session) -> Result<Source, Failure> {
-        let name =
-            self.inputs.iter().find(|input| !studies::is_study(input)).map_or("karate", String::as_str);
-        Ok(qdc_data::open(name, &session.data_dir(), EdgeReading::default())?)
+    fn graph(&self) -> Result<Source, Failure> {
+        open(self.names(&["karate"])[0], self.session)
     }
 
-    fn homophily(&self, session: &Session) -> Result<Figure, Failure> {
-        let mut names: Vec<&str> =
-            self.inputs.iter().map(String::as_str).filter(|input| !studies::is_study(input)).collect();
-        if names.is_empty() {
-            names = vec!["cornell", "chameleon", "cora"];
-        }
-        let trials = if self.studies().next().is_some() { self.trials()? } else { Vec::new() };
+    fn homophily(&self, skipped: &mut Vec<String>) -> Result<Figure, Failure> {
         let mut panels = Vec::new();
-        for name in names {
-            let dataset =
-                qdc_data::open(name, &session.data_dir(), EdgeReading::default())?.into_dataset()?;
-            let spectrum = spectrum(&dataset.graph, session)?;
-            let best = trials.iter().filter(|trial| trial.dataset == dataset.name && trial.mu.is_some());
-            panels.push(HomophilyPanel {
-                points: spectral_homophily(&spectrum, &dataset.labels, &session.watch)?,
-                of_graph: qdc_core::homophily(&dataset.graph, &dataset.labels)?.node,
-                best_mu: best.max_by(|a, b| a.validation.total_cmp(&b.validation)).and_then(|trial| trial.mu),
-                name: dataset.name,
-            });
+        for name in self.names(&["cornell", "chameleon", "cora"]) {
+            let dataset = open(name, self.session)?.into_dataset()?;
+            let (graph, labels) = (&dataset.graph, &dataset.labels);
+            let mut panel = homophily_panel(&dataset, self.session)?;
+            if self.graphs.is_empty() && graph.nodes() > ALL_LIMIT {
+                skipped.push(format!("single eigenvalues of {name}: name it to wait for its eigenvectors"));
+            } else {
+                panel.points =
+                    spectral_homophily(&spectrum(graph, self.session)?, labels, &self.session.watch)?;
+            }
+            panel.best_mu = self.studies.as_ref().and_then(|studies| studies.best_mu(&dataset.name));
+            panels.push(panel);
         }
         Ok(figures::homophily(&panels)?)
     }
 }
 
-/// The pattern of L before, and of the kernel after.
-pub(super) fn sparsity(
-    graph: &Graph,
-    mu: f64,
-    sigma: f64,
-    epsilon: f64,
-    watch: &Watch,
-) -> Result<Figure, Failure> {
+/// Homophily of the graph and of windows slid over its spectrum.
+pub(super) fn homophily_panel(dataset: &Dataset, session: &Session) -> Result<HomophilyPanel, Failure> {
+    let Dataset { name, graph, labels, .. } = dataset;
+    let mut panel = HomophilyPanel::new(name, qdc_core::homophily(graph, labels)?.node, labels);
+    let labels: Vec<Option<u32>> = labels.iter().copied().map(Some).collect();
+    panel.windows = window_homophily(graph, &labels, &sliding_windows(0.1), PROBES, 0, &session.watch)?;
+    Ok(panel)
+}
+
+pub(super) fn open(name: &str, session: &Session) -> Result<Source, Failure> {
+    Ok(qdc_data::open(name, &session.data_dir(), EdgeReading::default())?)
+}
+
+/// The kernel of a window, over all eigenpairs.
+pub(super) fn kernel(source: &Source, window: Window, session: &Session) -> Result<BuiltKernel, Failure> {
+    let Window { mu, sigma, epsilon } = window;
     let kernel = Kernel::new(Filter::gaussian(mu, sigma)?)
         .sparsify(Sparsify::epsilon(epsilon)?)
-        .build(graph, watch)?;
-    let transition = Transition::new(graph);
-    Ok(figures::sparsity(transition.matrix(), &kernel.matrix, ["before: L", "after: the kernel"]))
+        .memory(session.memory.0);
+    Ok(kernel.build(source.graph(), &session.watch)?)
+}
+
+/// The pattern of L before, and of the kernel after.
+pub(super) fn sparsity(source: &Source, kernel: &BuiltKernel) -> Figure {
+    let transition = Transition::new(source.graph());
+    let titles = ["before: L", "after: the kernel"];
+    figures::sparsity(transition.matrix(), &kernel.matrix, titles, source.labels())
 }
 
 /// All eigenpairs of a graph, from the store where they are.
@@ -188,7 +209,7 @@ pub(super) fn spectrum(graph: &Graph, session: &Session) -> Result<Spectrum, Fai
 }
 
 pub(super) fn barbell(session: &Session) -> Result<Graph, Failure> {
-    Ok(qdc_data::open("barbell:20,1", &session.data_dir(), EdgeReading::default())?.into_graph())
+    Ok(open("barbell:20,1", session)?.into_graph())
 }
 
 fn write(path: &Path, figure: &Figure, files: &mut Vec<PathBuf>) -> Result<(), Failure> {

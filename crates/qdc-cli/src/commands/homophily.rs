@@ -1,6 +1,7 @@
 //! `qdc homophily`: how often neighbours share a label.
 
 use clap::Args;
+use qdc_core::homophily::{PROBES, WindowEstimate, sliding_windows, window_homophily};
 use qdc_data::Error;
 use serde::Serialize;
 
@@ -17,6 +18,29 @@ pub(crate) struct Homophily {
     /// Homophily at each distinct eigenvalue, from the graph its eigenvectors draw, as csv
     #[arg(long)]
     spectral: bool,
+    /// With --spectral: windows of this width slid over the spectrum instead, without eigenvectors, so for any size;
+    /// entries count their squares
+    #[arg(long, value_name = "S", requires = "spectral")]
+    sigma: Option<f64>,
+    /// Fixes the random vectors of --sigma
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Windows {
+    graph: String,
+    windows: Vec<WindowEstimate>,
+}
+
+impl Show for Windows {
+    fn text(&self) -> String {
+        let line = |w: &WindowEstimate| {
+            format!("{},{},{},{},{}\n", w.mu, w.sigma, w.homophily, w.spread, w.agreement)
+        };
+        let heading = "mu,sigma,homophily,spread,agreement\n".to_owned();
+        std::iter::once(heading).chain(self.windows.iter().map(line)).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -68,6 +92,13 @@ impl Homophily {
         let Some(labels) = source.labels() else {
             return Err(Error::Unlabelled { name: source.name().into() }.into());
         };
+        if let Some(sigma) = self.sigma {
+            let known: Vec<Option<u32>> = labels.iter().copied().map(Some).collect();
+            let windows = sliding_windows(sigma);
+            let windows =
+                window_homophily(source.graph(), &known, &windows, PROBES, self.seed, &session.watch)?;
+            return session.show(&Windows { graph: source.name().into(), windows });
+        }
         if self.spectral {
             let spectrum = super::figure::spectrum(source.graph(), session)?;
             let points = qdc_core::homophily::spectral_homophily(&spectrum, labels, &session.watch)?;

@@ -14,6 +14,7 @@ mod report;
 mod sdrf;
 mod space;
 mod spectrum;
+mod story;
 mod studies;
 mod study;
 mod suggest;

@@ -1,50 +1,45 @@
 //! `qdc report`: the story of a dataset, or of studies, as one HTML file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use qdc_core::homophily::spectral_homophily;
-use qdc_core::{Filter, defaults};
-use qdc_data::EdgeReading;
-use qdc_plot::figures::{self, Barbell, HomophilyPanel, TrialPoint};
-use qdc_plot::report::{INTERACTIVE_LIMIT, Report, Table};
+use qdc_data::{Shares, Source};
+use qdc_plot::report::Report;
 use serde::Serialize;
 
-use super::{figure, studies};
+use super::studies::{self, Studies};
+use super::{figure, story};
 use crate::failure::Failure;
 use crate::output::{self, Show};
 use crate::session::Session;
+use crate::window_arguments::WindowArguments;
 
-/// Above this many vertices the report leaves out what needs every eigenvector.
-const SPECTRUM_LIMIT: usize = 3500;
+/// What a report trains, for the curves.
+const MODELS: [&str; 3] = ["mlp", "gcn", "gcn+qdc"];
 
 /// Write a report: one HTML file, no network, with statistics, pictures, tables and, for small graphs, sliders
 #[derive(Debug, Args)]
 pub(crate) struct ReportCommand {
-    /// A dataset or graph, and any number of study files
+    /// Datasets or graphs, and any number of study files; without a graph those of the studies that are at hand
     #[arg(value_name = "DATASET|STUDY")]
     inputs: Vec<String>,
-    /// Centre of the filter
-    #[arg(long, default_value_t = defaults::MU, allow_negative_numbers = true)]
-    mu: f64,
-    /// Width of the filter
-    #[arg(long, default_value_t = defaults::SIGMA)]
-    sigma: f64,
-    /// Threshold of the kernel
-    #[arg(long, default_value_t = defaults::EPSILON)]
-    epsilon: f64,
+    #[command(flatten)]
+    window: WindowArguments,
+    /// Do not train the three networks whose curves the report shows
+    #[arg(long)]
+    no_training: bool,
     /// Where it goes
     #[arg(long, short, value_name = "FILE.html", default_value = "report.html")]
     output: PathBuf,
 }
 
 #[derive(Serialize)]
-struct Written {
-    output: PathBuf,
+struct Written<'a> {
+    output: &'a Path,
     bytes: usize,
 }
 
-impl Show for Written {
+impl Show for Written<'_> {
     fn text(&self) -> String {
         format!("{} ({} kB): open it in a browser\n", self.output.display(), self.bytes / 1000)
     }
@@ -52,110 +47,92 @@ impl Show for Written {
 
 impl ReportCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let (studies, graphs): (Vec<&String>, Vec<&String>) =
-            self.inputs.iter().partition(|input| studies::is_study(input));
-        let title = if self.inputs.is_empty() { "karate".to_owned() } else { self.inputs.join(", ") };
+        check_output(&self.output)?;
+        let (graphs, files) = studies::sort(&self.inputs);
+        let studies = if files.is_empty() { None } else { Some(Studies::read(&files)?) };
+        let (sources, missing) = open(&graphs, studies.as_ref(), session)?;
+        let names: Vec<String> =
+            sources.iter().map(Source::name).chain(files.iter().copied()).map(str::to_owned).collect();
+        let chapters = names.len() > 1;
         let mut report = Report::new(
-            &format!("qdc: {title}"),
-            "What quantum diffusion convolution makes of this graph: the spectrum, the window a filter opens on it, \
-             and the graph that results.",
+            &format!("qdc: {}", names.join(", ")),
+            "What quantum diffusion convolution makes of a graph: the spectrum, the window a filter opens on it, the graph \
+             that results, and what networks learn on it.",
         );
-        let karate = "karate".to_owned();
-        let graphs = if self.inputs.is_empty() { vec![&karate] } else { graphs };
-        for name in graphs {
-            report = self.tell_graph(report, name, session)?;
+        for source in sources {
+            if chapters {
+                report = report.chapter(source.name(), "");
+            }
+            report = self.tell_graph(report, source, studies.as_ref(), session)?;
         }
-        if !studies.is_empty() {
-            report = tell_studies(report, &studies::trials(studies.into_iter())?)?;
+        if let Some(studies) = &studies {
+            if chapters {
+                report = report.chapter("The search", &format!("Read from {}.", files.join(", ")));
+            }
+            report = story::tell_studies(report, studies)?;
         }
-        let bell = figure::barbell(session)?;
-        let numbers = Barbell::new(&bell, &[0.0, 10.0, 50.0, 200.0], &session.watch)?;
-        let caption =
-            "Heat evens out inside its clique and seeps across the bridge; a quantum particle crosses it.";
-        report = report.figure("Why quantum", caption, &figures::barbell(&bell, &numbers).svg);
+        if !missing.is_empty() {
+            let text = format!(
+                "The studies name {}, which this machine does not have (qdc data get).",
+                missing.join(", ")
+            );
+            report = report.note("Left out", &text);
+        }
+        report = story::why_quantum(report, session)?;
         let page = report.to_html();
         output::write_file(&self.output, page.as_bytes())?;
-        session.show(&Written { output: self.output, bytes: page.len() })
+        session.show(&Written { output: &self.output, bytes: page.len() })
     }
 
-    fn tell_graph(&self, mut report: Report, name: &str, session: &Session) -> Result<Report, Failure> {
-        let source = qdc_data::open(name, &session.data_dir(), EdgeReading::default())?;
-        let (graph, labels) = (source.graph(), source.labels());
-        let nodes = graph.nodes();
-        let mut numbers = vec![("vertices", nodes.to_string()), ("edges", graph.edges().to_string())];
-        numbers.push(("mean degree", format!("{:.1}", 2.0 * graph.edges() as f64 / nodes as f64)));
-        if let Some(labels) = labels {
-            let classes = labels.iter().max().map_or(0, |most| most + 1);
-            numbers.push(("classes", classes.to_string()));
-            numbers.push(("homophily", format!("{:.3}", qdc_core::homophily(graph, labels)?.node)));
+    fn tell_graph(
+        &self,
+        report: Report,
+        source: Source,
+        studies: Option<&Studies>,
+        session: &Session,
+    ) -> Result<Report, Failure> {
+        let window = self.window.resolve(studies.and_then(|studies| studies.best_window(source.name())));
+        let best_mu = studies.and_then(|studies| studies.best_mu(source.name()));
+        let report = story::tell_graph(report, &source, window, best_mu, session)?;
+        let Source::Dataset(mut dataset) = source else { return Ok(report) };
+        if self.no_training || dataset.graph.nodes() > story::SPECTRUM_LIMIT {
+            return Ok(report);
         }
-        report = report.statistics(numbers);
-        let pattern = figure::sparsity(graph, self.mu, self.sigma, self.epsilon, &session.watch)?;
-        let caption = format!(
-            "The kernel of mu {}, sigma {}, entries of at least {}.",
-            self.mu, self.sigma, self.epsilon
-        );
-        report = report.figure("Before and after", &caption, &pattern.svg);
-        if nodes > SPECTRUM_LIMIT {
-            let text =
-                format!("With {nodes} vertices every eigenvector is more than a report should wait for.");
-            return Ok(report.note("The spectrum", &text).too_large(nodes));
+        if dataset.splits.is_empty() {
+            dataset = dataset.with_random_splits(Shares::default(), 0);
         }
-        let spectrum = figure::spectrum(graph, session)?;
-        let filter = figures::filter(spectrum.eigenvalues(), &Filter::gaussian(self.mu, self.sigma)?)?;
-        report = report.figure(
-            "The spectrum and the filter",
-            "Grey: how many eigenvalues; line: their weight.",
-            &filter.svg,
-        );
-        if let Some(labels) = labels {
-            let panel = HomophilyPanel {
-                name: source.name().to_owned(),
-                points: spectral_homophily(&spectrum, labels, &session.watch)?,
-                of_graph: qdc_core::homophily(graph, labels)?.node,
-                best_mu: None,
-            };
-            let caption = "Dots: distinct eigenvalues; line: their running mean; dashes: the graph itself.";
-            report =
-                report.figure("Where like is joined to like", caption, &figures::homophily(&[panel])?.svg);
-        }
-        if nodes > INTERACTIVE_LIMIT {
-            return Ok(report.too_large(nodes));
-        }
-        Ok(report.interactive(&spectrum, labels, self.mu, self.sigma, self.epsilon))
+        let runs = story::train(&MODELS, &dataset, &[0], window, &session.watch, |_| Ok(()))?;
+        story::tell_training(report, &runs)
     }
 }
 
-fn tell_studies(report: Report, trials: &[TrialPoint]) -> Result<Report, Failure> {
-    let mut best: Vec<&TrialPoint> = Vec::new();
-    for trial in trials {
-        match best.iter_mut().find(|b| b.dataset == trial.dataset && b.model == trial.model) {
-            Some(other) if other.validation < trial.validation => *other = trial,
-            Some(_) => {}
-            None => best.push(trial),
+/// The graphs named; without any, those of the studies that are at hand, and the names of those that are not.
+fn open(
+    graphs: &[&str],
+    studies: Option<&Studies>,
+    session: &Session,
+) -> Result<(Vec<Source>, Vec<String>), Failure> {
+    let Some(studies) = studies.filter(|_| graphs.is_empty()) else {
+        let graphs = if graphs.is_empty() { &["karate"] } else { graphs };
+        let sources = graphs.iter().map(|name| figure::open(name, session));
+        return Ok((sources.collect::<Result<_, _>>()?, Vec::new()));
+    };
+    let (mut sources, mut missing) = (Vec::new(), Vec::new());
+    for name in studies.datasets() {
+        match figure::open(name, session) {
+            Ok(source) => sources.push(source),
+            Err(_) => missing.push(name.to_owned()),
         }
     }
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
-    let rows = best.iter().map(|trial| {
-        let count = trials.iter().filter(|t| t.dataset == trial.dataset && t.model == trial.model).count();
-        let accuracy = format!("{:.2}", 100.0 * trial.test);
-        vec![
-            trial.dataset.clone(),
-            trial.model.clone(),
-            accuracy,
-            number(trial.mu),
-            number(trial.sigma),
-            count.to_string(),
-        ]
-    });
-    let columns = ["dataset", "model", "test accuracy of the chosen trial (%)", "mu", "sigma", "trials"];
-    let table =
-        Table { title: "Studies".into(), columns: columns.map(str::to_owned).to_vec(), rows: rows.collect() };
-    let mut report = report.table(&table);
-    let caption = "White line: the median trial; ring: the best.";
-    report = report.figure("All trials", caption, &figures::violin(trials)?.svg);
-    if trials.iter().any(|trial| trial.mu.is_some()) {
-        report = report.figure("Accuracy against mu and sigma", "", &figures::scatter(trials)?.svg);
+    Ok((sources, missing))
+}
+
+/// Refuses early what could not be written after the work.
+pub(super) fn check_output(path: &Path) -> Result<(), Failure> {
+    if path.extension().is_none_or(|extension| extension != "html") {
+        return Err(Failure::usage(format!("{}: a report ends in .html", path.display())));
     }
-    Ok(report)
+    // Opens a file beside it, which goes again when dropped.
+    qdc_data::output::OutputFile::create(path)?;
+    Ok(())
 }

@@ -37,6 +37,11 @@ pub struct WindowEstimate {
     pub agreement: f64,
 }
 
+/// Windows of one width slid over the spectrum, in steps of a tenth.
+pub fn sliding_windows(sigma: f64) -> Vec<(f64, f64)> {
+    (-9..=10).map(|tenth| (f64::from(tenth) / 10.0, sigma)).collect()
+}
+
 /// Estimates the homophily of several Gaussian windows (mu, sigma). Vertices without a label (`None`) take no part.
 ///
 /// Cost for each window: one application of its Chebyshev series, about 5 / sigma terms, to `probes` vectors for each
@@ -208,8 +213,7 @@ pub fn suggest(
     seed: u64,
     watch: &Watch,
 ) -> Result<Suggestion, Error> {
-    let narrow: Vec<(f64, f64)> = (-9..=10).map(|tenth| (f64::from(tenth) / 10.0, 0.1)).collect();
-    let mut windows = window_homophily(graph, training, &narrow, PROBES, seed, watch)?;
+    let mut windows = window_homophily(graph, training, &sliding_windows(0.1), PROBES, seed, watch)?;
     let mut best = windows[0];
     for &window in &windows {
         if window.agreement > best.agreement {

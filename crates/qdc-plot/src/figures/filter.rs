@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use qdc_core::Filter;
 
-use crate::colour::{FAINT, INK, SERIES};
-use crate::panel::{Panel, ticks};
+use crate::colour::{FAINT, INK, PAPER, SERIES};
+use crate::panel::{Panel, round, ticks};
 use crate::svg::{Anchor, COLUMN, Svg, TEXT};
 use crate::{Error, Figure};
 
@@ -31,14 +31,13 @@ pub fn filter(eigenvalues: &[f64], filter: &Filter) -> Result<Figure, Error> {
         x: (-1.0, 1.0),
         y: (0.0, 1.05 * tallest),
     };
-    let parameters: Vec<String> =
-        filter.parameters().iter().map(|(name, value)| format!(" {name} {value}")).collect();
-    panel.frame(
-        &mut svg,
-        &format!("{}{}", filter.name(), parameters.concat()),
-        "eigenvalue of L",
-        "eigenvalues",
-    );
+    let parameters: Vec<String> = filter
+        .parameters()
+        .iter()
+        .map(|(name, value)| format!(", {} = {}", symbol(name), round(*value)))
+        .collect();
+    let title = format!("{}{}", filter.name(), parameters.concat());
+    panel.frame(&mut svg, &title, "eigenvalue of L", "number of eigenvalues (bars)");
     let mut csv = String::from("from,to,eigenvalues,filter_at_centre\n");
     for (bin, &count) in counts.iter().enumerate() {
         let edge = |bin: usize| -1.0 + 2.0 * bin as f64 / BINS as f64;
@@ -51,7 +50,7 @@ pub fn filter(eigenvalues: &[f64], filter: &Filter) -> Result<Figure, Error> {
                 y,
                 right - x,
                 bottom - y,
-                &format!(r#"fill="{FAINT}" stroke="white" stroke-width="0.4""#),
+                &format!(r#"fill="{FAINT}" stroke="{PAPER}" stroke-width="0.4""#),
             );
         }
     }
@@ -61,13 +60,28 @@ pub fn filter(eigenvalues: &[f64], filter: &Filter) -> Result<Figure, Error> {
         .map(|step| -1.0 + f64::from(step) / 100.0)
         .map(|energy| weights.at(energy, filter.evaluate(energy).max(0.0)))
         .collect();
+    let floor = [weights.at(1.0, 0.0), weights.at(-1.0, 0.0)];
+    let below: Vec<(f64, f64)> = line.iter().copied().chain(floor).collect();
+    svg.path(&below, true, &format!(r#"fill="{}" fill-opacity="0.12""#, SERIES[0]));
     svg.path(&line, false, &format!(r#"fill="none" stroke="{}" stroke-width="1.8""#, SERIES[0]));
     let right = panel.left + panel.width;
     for tick in ticks(weights.y, 5) {
         let (_, y) = weights.at(1.0, tick);
         svg.line((right, y), (right + 3.0, y), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
-        svg.text((right + 5.0, y + 3.0), Anchor::Start, TEXT, &crate::panel::round(tick));
+        svg.text((right + 5.0, y + 3.0), Anchor::Start, TEXT, &round(tick));
     }
     svg.upward_text((right + 34.0, panel.top + panel.height / 2.0), TEXT, "weight of the filter (line)");
     Ok(Figure { svg: svg.finish(), csv })
+}
+
+/// The letter the method uses for a parameter.
+fn symbol(name: &str) -> &str {
+    match name {
+        "mu" => "μ",
+        "sigma" => "σ",
+        "gamma" => "γ",
+        "alpha" => "α",
+        "time" => "t",
+        other => other,
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use qdc_core::homophily::SpectralPoint;
+use qdc_core::homophily::{SpectralPoint, WindowEstimate};
 
 use crate::colour::{INK, SERIES};
 use crate::panel::Panel;
@@ -14,68 +14,175 @@ use crate::{Error, Figure};
 pub struct HomophilyPanel {
     /// The dataset.
     pub name: String,
-    /// Homophily at every distinct eigenvalue.
+    /// Homophily at every distinct eigenvalue; none for a graph whose eigenvectors would take too long.
     pub points: Vec<SpectralPoint>,
+    /// Homophily of windows of one width, weighed by the square of the entries.
+    pub windows: Vec<WindowEstimate>,
     /// Homophily of the graph itself.
     pub of_graph: f64,
+    /// Homophily of pairs drawn at random: the share of all pairs that agree.
+    pub by_chance: f64,
     /// The best mu of a study, to be marked.
     pub best_mu: Option<f64>,
 }
 
-/// Panels one above the other; dots are distinct eigenvalues, larger for higher multiplicity; the line is a running
-/// mean, the dashes the homophily of the graph itself, the vertical line the best mu of a study.
+impl HomophilyPanel {
+    /// A panel without curves; chance follows from the labels.
+    pub fn new(name: &str, of_graph: f64, labels: &[u32]) -> Self {
+        let mut sizes = std::collections::BTreeMap::<u32, f64>::new();
+        labels.iter().for_each(|&label| *sizes.entry(label).or_default() += 1.0);
+        let nodes = labels.len() as f64;
+        let pairs: f64 = sizes.values().map(|size| size * (size - 1.0)).sum();
+        let by_chance = if nodes > 1.0 { pairs / (nodes * (nodes - 1.0)) } else { 0.0 };
+        let (name, points, windows) = (name.into(), Vec::new(), Vec::new());
+        Self { name, points, windows, of_graph, by_chance, best_mu: None }
+    }
+}
+
+const HEIGHT: f64 = 105.0;
+
+/// Panels one above the other. Dots are distinct eigenvalues, larger for higher multiplicity, and the plain line their
+/// running median; the line with marks is windows slid over the spectrum; dashes are the graph itself, dots in a row
+/// what pairs at random would give; a vertical line is the best mu of a study.
 pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
     if panels.is_empty() {
         return Err(Error::Empty { what: "no dataset was given".into() });
     }
-    let height = 105.0;
-    let mut svg = Svg::new(COLUMN, (height + 24.0) * panels.len() as f64 + 32.0);
-    let mut csv = String::from("dataset,eigenvalue,multiplicity,homophily\n");
+    let bottom = 18.0 + panels.len() as f64 * (HEIGHT + 24.0);
+    let mut svg = Svg::new(COLUMN, bottom + 50.0);
+    let mut csv =
+        String::from("dataset,what,eigenvalue,multiplicity,homophily,spread,weighted,with_neighbours\n");
     for (number, data) in panels.iter().enumerate() {
-        let largest = data.points.iter().map(SpectralPoint::homophily).fold(data.of_graph, f64::max);
+        let reference = data.of_graph.max(data.by_chance);
+        let points = data.points.iter().map(SpectralPoint::homophily);
+        let windows = data.windows.iter().map(|window| window.homophily);
+        let largest = points.chain(windows).fold(reference, f64::max);
         let panel = Panel {
             left: 46.0,
-            top: 18.0 + number as f64 * (height + 24.0),
+            top: 18.0 + number as f64 * (HEIGHT + 24.0),
             width: COLUMN - 56.0,
-            height,
+            height: HEIGHT,
             x: (-1.0, 1.02),
-            y: (0.0, (1.1 * largest).clamp(0.1, 1.0)),
+            y: (0.0, (1.1 * largest).clamp(0.1, 1.05)),
         };
         let last = number + 1 == panels.len();
         panel.frame(&mut svg, &data.name, if last { "eigenvalue of L" } else { "" }, "homophily");
-        for point in &data.points {
-            let radius = 0.9 + 0.35 * (point.multiplicity as f64).ln();
-            let style = format!(r#"fill="{}" fill-opacity="0.45""#, SERIES[4]);
-            svg.circle(panel.at(point.eigenvalue, point.homophily()), radius, &style);
-            let (eigenvalue, multiplicity) = (point.eigenvalue, point.multiplicity);
-            let _ = writeln!(csv, "{},{eigenvalue},{multiplicity},{}", data.name, point.homophily());
+        draw(&mut svg, &panel, data);
+        for SpectralPoint { eigenvalue, multiplicity, signed, .. } in &data.points {
+            let readings = [signed.weighted, signed.unweighted_with_neighbours];
+            let _ = writeln!(
+                csv,
+                "{},eigenvalue,{eigenvalue},{multiplicity},{},,{},{}",
+                data.name, signed.unweighted, readings[0], readings[1]
+            );
         }
-        let smooth: Vec<(f64, f64)> =
-            running_mean(&data.points).into_iter().map(|(x, y)| panel.at(x, y)).collect();
-        svg.path(&smooth, false, &format!(r#"fill="none" stroke="{}" stroke-width="1.6""#, SERIES[0]));
-        let dashes = format!(r#"stroke="{INK}" stroke-width="0.9" stroke-dasharray="4 2.5""#);
-        svg.line(panel.at(-1.0, data.of_graph), panel.at(1.02, data.of_graph), &dashes);
-        if let Some(mu) = data.best_mu {
-            let (x, y) = panel.at(mu, panel.y.1);
-            svg.line((x, y), (x, y + height), &format!(r#"stroke="{}" stroke-width="1.4""#, SERIES[1]));
-            svg.text((x + 3.0, y + 10.0), Anchor::Start, TEXT, &format!("best μ {mu:.2}"));
+        for WindowEstimate { mu, sigma, homophily, spread, .. } in &data.windows {
+            let _ = writeln!(csv, "{},window of width {sigma},{mu},,{homophily},{spread},,", data.name);
         }
     }
+    legend(&mut svg, bottom + 20.0);
     Ok(Figure { svg: svg.finish(), csv })
 }
 
-/// The mean over neighbouring eigenvalues, weighted by a Gaussian of width 0.04 and by multiplicity.
-fn running_mean(points: &[SpectralPoint]) -> Vec<(f64, f64)> {
-    (0..=200)
-        .map(|step| -1.0 + f64::from(step) / 100.0)
-        .filter_map(|centre| {
-            let weigh = |point: &SpectralPoint| {
-                let distance = (point.eigenvalue - centre) / 0.04;
-                point.multiplicity as f64 * (-0.5 * distance * distance).exp()
-            };
-            let total: f64 = points.iter().map(weigh).sum();
-            let sum: f64 = points.iter().map(|point| weigh(point) * point.homophily()).sum();
-            (total > 0.05).then_some((centre, sum / total))
-        })
-        .collect()
+fn dot_style() -> String {
+    format!(r#"fill="{}" fill-opacity="0.6""#, SERIES[4])
+}
+
+fn window_style() -> String {
+    format!(r#"fill="none" stroke="{}" stroke-width="1""#, SERIES[3])
+}
+
+fn window_mark() -> String {
+    format!(r#"fill="{}""#, SERIES[3])
+}
+
+fn median_style() -> String {
+    format!(r#"fill="none" stroke="{}" stroke-width="1.6""#, SERIES[0])
+}
+
+/// Dashes for the graph itself, dots for chance.
+fn reference_style(dashes: &str) -> String {
+    format!(r#"stroke="{INK}" stroke-width="0.9" stroke-dasharray="{dashes}""#)
+}
+
+const OF_GRAPH: &str = "5 2.5";
+const BY_CHANCE: &str = "1.2 2";
+
+fn draw(svg: &mut Svg, panel: &Panel, data: &HomophilyPanel) {
+    // Thousands of single eigenvalues: dots of one path, not elements of their own.
+    let mut dots = String::new();
+    for point in &data.points {
+        let (x, y) = panel.at(point.eigenvalue, point.homophily());
+        if point.multiplicity == 1 {
+            let _ = write!(dots, "M{x:.1} {y:.1}h0");
+        } else {
+            svg.circle((x, y), 1.1 + 0.5 * (point.multiplicity as f64).ln(), &dot_style());
+        }
+    }
+    svg.raw(&format!(
+        r#"<path d="{dots}" stroke="{}" stroke-opacity="0.6" stroke-width="2.2" stroke-linecap="round"/>"#,
+        SERIES[4]
+    ));
+    for (value, dashes) in [(data.of_graph, OF_GRAPH), (data.by_chance, BY_CHANCE)] {
+        svg.line(panel.at(-1.0, value), panel.at(1.02, value), &reference_style(dashes));
+    }
+    for line in running_median(&data.points) {
+        let line: Vec<(f64, f64)> = line.into_iter().map(|(x, y)| panel.at(x, y)).collect();
+        svg.path(&line, false, &median_style());
+    }
+    let windows = data.windows.iter().map(|window| panel.at(window.mu, window.homophily));
+    let windows: Vec<(f64, f64)> = windows.collect();
+    svg.path(&windows, false, &window_style());
+    windows.iter().for_each(|&at| svg.triangle(at, 2.4, &window_mark()));
+    if let Some(mu) = data.best_mu {
+        let (x, y) = panel.at(mu, panel.y.1);
+        svg.line((x, y), (x, y + HEIGHT), &format!(r#"stroke="{}" stroke-width="1.4""#, SERIES[1]));
+        let (side, anchor) = if mu > 0.5 { (-3.0, Anchor::End) } else { (3.0, Anchor::Start) };
+        svg.text((x + side, y + 10.0), anchor, TEXT, &format!("best μ {mu:.2}"));
+    }
+}
+
+fn legend(svg: &mut Svg, y: f64) {
+    let lines = [
+        "single eigenvalues (large: repeated)",
+        "the graph itself",
+        "their running median",
+        "pairs at random",
+        "windows of width 0.1, by weight",
+    ];
+    for (number, text) in lines.iter().enumerate() {
+        let (x, y) = (46.0 + 172.0 * (number % 2) as f64, y + 12.0 * (number / 2) as f64);
+        let ends = ((x, y - 3.0), (x + 16.0, y - 3.0));
+        match number {
+            0 => svg.circle((x + 8.0, y - 3.0), 2.0, &dot_style()),
+            1 => svg.line(ends.0, ends.1, &reference_style(OF_GRAPH)),
+            2 => svg.path(&[ends.0, ends.1], false, &median_style()),
+            3 => svg.line(ends.0, ends.1, &reference_style(BY_CHANCE)),
+            _ => {
+                svg.path(&[ends.0, ends.1], false, &window_style());
+                svg.triangle((x + 8.0, y - 3.0), 2.4, &window_mark());
+            }
+        }
+        svg.text((x + 20.0, y), Anchor::Start, TEXT - 0.5, text);
+    }
+}
+
+/// The median over distinct eigenvalues within 0.05, in pieces where there are any. A median, for a repeated
+/// eigenvalue lives on few vertices: the others have no link there and count 0, and a mean would show a dip that says
+/// nothing about labels.
+fn running_median(points: &[SpectralPoint]) -> Vec<Vec<(f64, f64)>> {
+    let mut lines = vec![Vec::new()];
+    for step in 0..=200 {
+        let centre = -1.0 + f64::from(step) / 100.0;
+        let near = points.iter().filter(|point| (point.eigenvalue - centre).abs() <= 0.05);
+        let mut values: Vec<f64> = near.map(SpectralPoint::homophily).collect();
+        values.sort_by(f64::total_cmp);
+        match (values.is_empty(), lines.last_mut()) {
+            (false, Some(line)) => line.push((centre, values[values.len() / 2])),
+            (true, Some(line)) if !line.is_empty() => lines.push(Vec::new()),
+            _ => {}
+        }
+    }
+    lines.retain(|line| line.len() > 1);
+    lines
 }

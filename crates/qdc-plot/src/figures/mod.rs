@@ -12,4 +12,4 @@ pub use curves::{Curve, curves};
 pub use filter::filter;
 pub use homophily::{HomophilyPanel, homophily};
 pub use sparsity::sparsity;
-pub use trials::{TrialPoint, scatter, violin};
+pub use trials::{TrialPoint, chosen, scatter, violin};

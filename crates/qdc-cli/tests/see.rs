@@ -1,0 +1,164 @@
+//! Dynamics, homophily, figures and the report as a user runs them.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use qdc_tune::{Direction, Distribution, Outcome, Space, Study};
+
+/// A labelled graph that needs no data.
+const GRAPH: &str = "csbm:n=60,homophily=0.2,seed=1";
+
+fn qdc(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_qdc"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .env_remove("QDC_DATA")
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .output()
+        .expect("the binary runs")
+}
+
+fn json(folder: &Path, arguments: &str) -> serde_json::Value {
+    let output = qdc(folder, &format!("{arguments} --json --quiet"));
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(folder: &Path, arguments: &str, status: i32, message: &str) {
+    let output = qdc(folder, arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{arguments}: {stderr}");
+    assert!(stderr.contains(message), "{arguments}: {stderr}");
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn what_needs_labels_says_so_for_a_graph_without() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in [
+        "homophily grid:4x5",
+        "homophily grid:4x5 --spectral",
+        "homophily grid:4x5 --spectral --sigma 0.1",
+        "suggest grid:4x5",
+        "figure homophily grid:4x5 -o h.svg",
+    ] {
+        refused(folder.path(), command, 1, "grid:4x5 has no labels");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn a_vertex_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for equation in ["heat", "schrodinger"] {
+        let command = format!("dynamics karate --equation {equation} --from 34 --times 1,2 -o d.csv");
+        refused(folder.path(), &command, 1, "34");
+    }
+    refused(folder.path(), "dynamics karate --equation heat --from 0 --times -1", 2, "-1");
+    assert!(!folder.path().join("d.csv").exists());
+}
+
+#[test]
+fn a_study_without_test_attributes_draws_nothing_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = qdc_tune::storage::Sqlite::open(&folder.path().join("bare.db")).unwrap();
+    let space = Space::new([("mu", Distribution::uniform(-1.0, 1.0).unwrap())]).unwrap();
+    let mut study = Study::open(storage, "cornell/gcn+qdc", Direction::Maximize, space).unwrap();
+    let asked = study.ask().unwrap();
+    study.tell(&asked, Outcome::complete(0.5)).unwrap();
+    for command in ["figure violin bare.db -o v.svg", "figure all bare.db -o all", "report bare.db -o r.html"] {
+        refused(folder.path(), command, 1, "bare.db holds no finished trial with a test accuracy");
+    }
+    refused(folder.path(), "figure violin -o v.svg", 2, "needs a study");
+    refused(folder.path(), "figure scatter none.db -o v.svg", 1, "there is no study none.db");
+    assert!(!folder.path().join("v.svg").exists() && !folder.path().join("r.html").exists());
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_before_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["report karate", "demo"] {
+        refused(folder.path(), &format!("{command} -o missing/r.html"), 1, "missing");
+        refused(folder.path(), &format!("{command} -o r.txt"), 2, "a report ends in .html");
+    }
+    refused(folder.path(), "figure barbell -o b.docx", 2, "a figure ends in .svg or .png");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for model in ["gcn", "gcn+qdc", "gcn+multiscale"] {
+        json(folder.path(), &format!("tune {GRAPH} --model {model} --trials 3 --study s.db"));
+    }
+    let drawn = json(folder.path(), "figure all s.db -o all");
+    assert_eq!(drawn["skipped"], serde_json::json!([]));
+    for name in ["barbell", "homophily", "violin", "scatter", "sparsity", "filter"] {
+        let svg = read(folder.path(), &format!("all/{name}.svg"));
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{name}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
+        assert!(read(folder.path(), &format!("all/{name}.csv")).lines().count() > 2, "{name}");
+    }
+    assert!(read(folder.path(), "all/animation.html").contains("quantum particle"));
+    assert!(read(folder.path(), "all/homophily.svg").contains("best μ"), "the study's best mu is marked");
+    assert_eq!(read(folder.path(), "all/violin.csv").lines().count(), 1 + 9, "every trial is written down");
+
+    json(folder.path(), "report s.db -o r.html");
+    let page = read(folder.path(), "r.html");
+    for words in ["In numbers", "The spectrum and the filter", "Before and after", "Where like is joined to like"] {
+        assert!(page.contains(words), "{words}");
+    }
+    for words in ["The kernel, by hand", "Training curves", "Studies", "All trials", "Accuracy against", "Why quantum"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("http://") || page.matches("http://").count() == page.matches("http://www.w3.org").count());
+}
+
+#[test]
+fn a_graph_too_large_for_the_sliders_says_so_and_shows_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    json(folder.path(), "report grid:21x20 -o r.html");
+    let page = read(folder.path(), "r.html");
+    assert!(page.contains("This graph has 420 vertices") && page.contains("up to 400"));
+    assert!(page.contains("Before and after") && page.contains("The spectrum and the filter"));
+    assert!(!page.contains("class=\"by-hand\""));
+}
+
+#[test]
+fn the_barbell_shows_what_the_method_claims() {
+    let folder = tempfile::tempdir().unwrap();
+    json(folder.path(), "figure barbell -o b.svg");
+    let csv = read(folder.path(), "b.csv");
+    let at_50: Vec<Vec<f64>> = csv
+        .lines()
+        .filter(|line| line.starts_with("50,"))
+        .map(|line| line.split(',').map(|number| number.parse().unwrap()).collect())
+        .collect();
+    let across = |column: usize| at_50[21..].iter().map(|row| row[column]).sum::<f64>();
+    assert!((across(2) - 0.074).abs() < 5e-4 && (across(3) - 0.765).abs() < 5e-4, "{} {}", across(2), across(3));
+    let heat = at_50[..20].iter().map(|row| row[2]);
+    let (least, most) = (heat.clone().fold(1.0, f64::min), heat.fold(0.0, f64::max));
+    assert!(most < 1.01 * least, "heat is even within the clique to 1 %: {least} to {most}");
+}
+
+#[test]
+fn a_start_deep_inside_a_clique_stays_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let moved = json(folder.path(), "dynamics barbell:20,1 --equation schrodinger --from 0 --times 50");
+    let state: Vec<f64> = serde_json::from_value(moved["states"][0].clone()).unwrap();
+    let across: f64 = state[21..].iter().sum();
+    assert!((across - 0.002).abs() < 5e-4, "{across}");
+}
+
+#[test]
+fn homophily_of_windows_needs_no_eigenvectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = json(folder.path(), &format!("homophily {GRAPH} --spectral --sigma 0.1"));
+    let windows = found["windows"].as_array().unwrap();
+    assert_eq!(windows.len(), 20);
+    assert!(windows.iter().all(|window| (0.0..=1.0).contains(&window["homophily"].as_f64().unwrap())));
+    refused(folder.path(), &format!("homophily {GRAPH} --sigma 0.1"), 2, "--spectral");
+}
