@@ -4,8 +4,7 @@
 set -euo pipefail
 
 packages=()
-command -v chromium >/dev/null || packages+=(chromium)
-command -v chromedriver >/dev/null || packages+=(chromium-driver)
+command -v chromium >/dev/null || packages+=(chromium fonts-dejavu-core)
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || packages+=(postgresql)
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3 python3-venv python3-pip)
 command -v cc >/dev/null || packages+=(gcc)

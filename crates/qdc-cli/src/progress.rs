@@ -12,7 +12,7 @@ use qdc_core::watch::{Observer, PhaseId};
 pub(crate) struct Progress {
     bars: MultiProgress,
     phases: Mutex<BTreeMap<PhaseId, ProgressBar>>,
-    quiet: bool,
+    remarks: bool,
     stop: Arc<AtomicBool>,
 }
 
@@ -20,7 +20,17 @@ impl Progress {
     /// `stop` is raised by Ctrl-C.
     pub(crate) fn new(quiet: bool, stop: Arc<AtomicBool>) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        Self { bars: MultiProgress::with_draw_target(target), phases: Mutex::default(), quiet, stop }
+        Self {
+            bars: MultiProgress::with_draw_target(target),
+            phases: Mutex::default(),
+            remarks: !quiet,
+            stop,
+        }
+    }
+
+    /// Bars, but no remarks.
+    pub(crate) fn without_remarks(self) -> Self {
+        Self { remarks: false, ..self }
     }
 
     fn phase(&self, phase: PhaseId) -> Option<ProgressBar> {
@@ -52,7 +62,7 @@ impl Observer for Progress {
     }
 
     fn note(&self, message: &str) {
-        if !self.quiet {
+        if self.remarks {
             self.bars.suspend(|| eprintln!("{message}"));
         }
     }

@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) memory: Bytes,
     data_dir: Option<PathBuf>,
     json: bool,
+    quiet: bool,
+    stop: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -42,11 +44,26 @@ impl Session {
         .map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {error}")))?;
         let free = units::available_memory().map_or(4_000_000_000, |bytes| bytes / 4 * 3);
         Ok(Self {
-            watch: Watch::new(Progress::new(common.quiet, stop)),
+            watch: Watch::new(Progress::new(common.quiet, Arc::clone(&stop))),
             memory: common.memory.unwrap_or(Bytes(free)),
             data_dir: common.data_dir.clone(),
             json: common.json,
+            quiet: common.quiet,
+            stop,
         })
+    }
+
+    /// The same, without remarks on how things are computed.
+    pub(crate) fn without_remarks(&self) -> Self {
+        let progress = Progress::new(self.quiet, Arc::clone(&self.stop)).without_remarks();
+        Self {
+            watch: Watch::new(progress),
+            memory: self.memory,
+            data_dir: self.data_dir.clone(),
+            json: self.json,
+            quiet: self.quiet,
+            stop: Arc::clone(&self.stop),
+        }
     }
 
     /// The folder of datasets: the one named, or the user's cache folder.

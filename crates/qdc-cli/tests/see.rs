@@ -69,7 +69,8 @@ fn a_study_without_test_attributes_draws_nothing_and_says_why() {
     let mut study = Study::open(storage, "cornell/gcn+qdc", Direction::Maximize, space).unwrap();
     let asked = study.ask().unwrap();
     study.tell(&asked, Outcome::complete(0.5)).unwrap();
-    for command in ["figure violin bare.db -o v.svg", "figure all bare.db -o all", "report bare.db -o r.html"] {
+    for command in ["figure violin bare.db -o v.svg", "figure all bare.db -o all", "report bare.db -o r.html"]
+    {
         refused(folder.path(), command, 1, "bare.db holds no finished trial with a test accuracy");
     }
     refused(folder.path(), "figure violin -o v.svg", 2, "needs a study");
@@ -108,13 +109,20 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
 
     json(folder.path(), "report s.db -o r.html");
     let page = read(folder.path(), "r.html");
-    for words in ["In numbers", "The spectrum and the filter", "Before and after", "Where like is joined to like"] {
+    for words in
+        ["In numbers", "The spectrum and the filter", "Before and after", "Where like is joined to like"]
+    {
         assert!(page.contains(words), "{words}");
     }
-    for words in ["The kernel, by hand", "Training curves", "Studies", "All trials", "Accuracy against", "Why quantum"] {
+    for words in
+        ["The kernel, by hand", "Training curves", "Studies", "All trials", "Accuracy against", "Why quantum"]
+    {
         assert!(page.contains(words), "{words}");
     }
-    assert!(!page.contains("http://") || page.matches("http://").count() == page.matches("http://www.w3.org").count());
+    assert!(
+        !page.contains("http://")
+            || page.matches("http://").count() == page.matches("http://www.w3.org").count()
+    );
 }
 
 #[test]
@@ -138,7 +146,12 @@ fn the_barbell_shows_what_the_method_claims() {
         .map(|line| line.split(',').map(|number| number.parse().unwrap()).collect())
         .collect();
     let across = |column: usize| at_50[21..].iter().map(|row| row[column]).sum::<f64>();
-    assert!((across(2) - 0.074).abs() < 5e-4 && (across(3) - 0.765).abs() < 5e-4, "{} {}", across(2), across(3));
+    assert!(
+        (across(2) - 0.074).abs() < 5e-4 && (across(3) - 0.765).abs() < 5e-4,
+        "{} {}",
+        across(2),
+        across(3)
+    );
     let heat = at_50[..20].iter().map(|row| row[2]);
     let (least, most) = (heat.clone().fold(1.0, f64::min), heat.fold(0.0, f64::max));
     assert!(most < 1.01 * least, "heat is even within the clique to 1 %: {least} to {most}");

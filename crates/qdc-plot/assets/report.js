@@ -99,12 +99,13 @@ const byHand = section => {
       `<text x="160" y="218" font-size="10" text-anchor="middle" fill="currentColor">eigenvalue of L</text>`;
   };
 
+  const written = epsilon => epsilon < 0.001 ? epsilon.toExponential(1) : epsilon.toPrecision(2);
   const state = { mu: data.mu, sigma: data.sigma, epsilon: data.epsilon };
   const redraw = () => {
     const { mu, sigma, epsilon } = state;
     say("mu", mu.toFixed(2));
     say("sigma", sigma.toFixed(2));
-    say("epsilon", epsilon.toPrecision(2));
+    say("epsilon", written(epsilon));
     const q = kernel(mu, sigma, epsilon), found = measure(q);
     say("entries", found.entries);
     say("density", (100 * found.density).toFixed(2) + " %");
@@ -113,14 +114,14 @@ const byHand = section => {
     drawPattern(q);
     drawWindow(mu, sigma);
   };
-  say("order", data.labels ? "The kernel, vertices by class; darker for larger entries." : "The kernel; darker for larger entries.");
+  say("order", data.labels ? "The kernel, vertices by class; stronger ink for larger entries." : "The kernel; stronger ink for larger entries.");
   slider("mu").value = data.mu;
   slider("sigma").value = data.sigma;
   slider("epsilon").value = Math.log10(data.epsilon);
   for (const name of Object.keys(state)) slider(name).addEventListener("input", () => {
     const value = +slider(name).value;
     state[name] = name === "epsilon" ? 10 ** value : value;
-    if (name === "epsilon") slider(name).setAttribute("aria-valuetext", state.epsilon.toPrecision(2));
+    if (name === "epsilon") slider(name).setAttribute("aria-valuetext", written(state.epsilon));
     redraw();
   });
   redraw();

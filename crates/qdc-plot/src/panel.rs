@@ -32,19 +32,24 @@ impl Panel {
     /// Draws frame, ticks and labels; an empty label leaves out the numbers of that axis too.
     pub fn frame(&self, svg: &mut Svg, title: &str, x_label: &str, y_label: &str) {
         self.x_axis(svg, x_label);
+        self.grid(svg);
         self.y_axis(svg, y_label);
         self.outline(svg, title);
     }
 
-    /// Ticks, lines across and label of the vertical axis.
+    /// Faint lines across, at the ticks of the vertical axis.
+    pub fn grid(&self, svg: &mut Svg) {
+        for tick in ticks(self.y, 5) {
+            let (_, y) = self.at(self.x.0, tick);
+            let style = format!(r#"stroke="{FAINT}" stroke-width="0.4""#);
+            svg.line((self.left, y), (self.left + self.width, y), &style);
+        }
+    }
+
+    /// Ticks and label of the vertical axis.
     pub fn y_axis(&self, svg: &mut Svg, label: &str) {
         for tick in ticks(self.y, 5) {
             let (_, y) = self.at(self.x.0, tick);
-            svg.line(
-                (self.left, y),
-                (self.left + self.width, y),
-                &format!(r#"stroke="{FAINT}" stroke-width="0.4""#),
-            );
             svg.line((self.left - 3.0, y), (self.left, y), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
             if !label.is_empty() {
                 svg.text((self.left - 5.0, y + 3.0), Anchor::End, TEXT, &round(tick));

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use qdc_core::homophily::{PROBES, sliding_windows, spectral_homophily, window_homophily};
 use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
-use qdc_core::{Filter, Graph, Kernel, Sparsify, Transition};
+use qdc_core::{Eigensolver, Filter, Graph, Kernel, Sparsify, Transition};
 use qdc_data::{Dataset, EdgeReading, Source, SpectrumCache};
 use qdc_plot::figures::{self, Barbell, HomophilyPanel};
 use qdc_plot::report::Window;
@@ -21,6 +21,9 @@ use crate::window_arguments::WindowArguments;
 
 /// `qdc figure all` computes every eigenvector of graphs up to this size: Squirrel is one, Pubmed is not.
 const ALL_LIMIT: usize = 6000;
+
+/// Spectra of graphs up to this size are not stored: half a second.
+const UNSTORED: usize = 1000;
 
 /// Draw a figure: .svg, .png or (the animation) .html, and its numbers as .csv beside it
 #[derive(Debug, Args)]
@@ -202,8 +205,12 @@ pub(super) fn sparsity(source: &Source, kernel: &BuiltKernel) -> Figure {
     figures::sparsity(transition.matrix(), &kernel.matrix, titles, source.labels())
 }
 
-/// All eigenpairs of a graph, from the store where they are.
+/// All eigenpairs of a graph, from the store where they are; a small graph is done sooner than a file is written.
 pub(super) fn spectrum(graph: &Graph, session: &Session) -> Result<Spectrum, Failure> {
+    if graph.nodes() <= UNSTORED {
+        let solver = Eigensolver::new().memory(Some(session.memory.0));
+        return Ok(solver.solve(&Transition::new(graph), &session.watch)?);
+    }
     let cache = SpectrumCache::of(&session.data_dir());
     Ok(cache.load_or_compute(&Transition::new(graph), Some(session.memory.0), &session.watch)?)
 }

@@ -54,7 +54,7 @@ pub(super) fn tell_graph(
     }
     let kernel = figure::kernel(source, window, session)?;
     let mut caption = format!(
-        "L, and the kernel of μ = {mu:.3}, σ = {sigma:.3} with entries of at least {epsilon:.2e}. Darker cells are fuller."
+        "L, and the kernel of μ = {mu:.3}, σ = {sigma:.3} with entries of at least {epsilon:.2e}. The stronger the ink, the fuller the cell."
     );
     if let Some(labels) = labels {
         let (before, after) =
@@ -140,23 +140,32 @@ pub(super) fn tell_training(report: Report, runs: &[Run]) -> Result<Report, Fail
     let rows = runs.iter().map(|run| {
         let record = &run.record;
         let steps: usize = record.splits.iter().map(|split| split.steps).sum();
-        vec![
+        let mut row = vec![
             record.model.to_string(),
             percent(record.test_mean),
-            if splits > 1 { percent(record.test_std) } else { String::new() },
+            percent(record.test_std),
             percent(record.validation_mean),
             (steps / splits.max(1)).to_string(),
             format!("{:.2}", record.seconds),
-        ]
+        ];
+        if splits == 1 {
+            row.remove(2);
+        }
+        row
     });
-    let columns = ["model", "test accuracy (%)", "± over splits", "validation (%)", "steps", "seconds"];
+    let mut columns = ["model", "test accuracy (%)", "± over splits", "validation (%)", "steps", "seconds"]
+        .map(str::to_owned)
+        .to_vec();
+    if splits == 1 {
+        columns.remove(2);
+    }
     let over = if splits == 1 { "the first split".to_owned() } else { format!("{splits} splits") };
     let table = Table {
         title: "Training".into(),
         note: format!(
             "Default hyper-parameters, {over}; qdc train gives all splits, qdc tune searches. Press a heading to sort."
         ),
-        columns: columns.map(str::to_owned).to_vec(),
+        columns,
         rows: rows.collect(),
     };
     let curves: Vec<Curve> = runs
@@ -194,22 +203,12 @@ pub(super) fn tell_studies(report: Report, studies: &Studies) -> Result<Report, 
             cell.trials.0.to_string(),
         ]
     });
-    let columns = [
-        "dataset",
-        "model",
-        "test accuracy (%)",
-        "± over splits",
-        "validation (%)",
-        "published (%)",
-        "p against the plain network",
-        "μ",
-        "σ",
-        "trials",
-    ];
+    let columns =
+        ["dataset", "model", "test (%)", "±", "validation (%)", "published (%)", "p", "μ", "σ", "trials"];
     let table = Table {
         title: "Studies".into(),
-        note: "Each line is the trial that validation chose. p: the exact sign-flip test of the paired differences over the \
-               splits. Press a heading to sort."
+        note: "Each line is the trial that validation chose: test accuracy, its deviation over the splits, validation accuracy. \
+               p: the exact sign-flip test of the paired differences to the plain network. Press a heading to sort."
             .into(),
         columns: columns.map(str::to_owned).to_vec(),
         rows: rows.collect(),

@@ -66,7 +66,9 @@ pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
             y: (0.0, (1.1 * largest).clamp(0.1, 1.05)),
         };
         let last = number + 1 == panels.len();
-        panel.frame(&mut svg, &data.name, if last { "eigenvalue of L" } else { "" }, "homophily");
+        let best = data.best_mu.map_or(String::new(), |mu| format!(", best μ {mu:.2}"));
+        let title = format!("{}{best}", data.name);
+        panel.frame(&mut svg, &title, if last { "eigenvalue of L" } else { "" }, "homophily");
         draw(&mut svg, &panel, data);
         for SpectralPoint { eigenvalue, multiplicity, signed, .. } in &data.points {
             let readings = [signed.weighted, signed.unweighted_with_neighbours];
@@ -137,18 +139,16 @@ fn draw(svg: &mut Svg, panel: &Panel, data: &HomophilyPanel) {
     if let Some(mu) = data.best_mu {
         let (x, y) = panel.at(mu, panel.y.1);
         svg.line((x, y), (x, y + HEIGHT), &format!(r#"stroke="{}" stroke-width="1.4""#, SERIES[1]));
-        let (side, anchor) = if mu > 0.5 { (-3.0, Anchor::End) } else { (3.0, Anchor::Start) };
-        svg.text((x + side, y + 10.0), anchor, TEXT, &format!("best μ {mu:.2}"));
     }
 }
 
 fn legend(svg: &mut Svg, y: f64) {
     let lines = [
-        "single eigenvalues (large: repeated)",
+        "eigenvalues (large: repeated)",
         "the graph itself",
         "their running median",
         "pairs at random",
-        "windows of width 0.1, by weight",
+        "windows (σ = 0.1), by weight",
     ];
     for (number, text) in lines.iter().enumerate() {
         let (x, y) = (46.0 + 172.0 * (number % 2) as f64, y + 12.0 * (number / 2) as f64);
@@ -167,7 +167,7 @@ fn legend(svg: &mut Svg, y: f64) {
     }
 }
 
-/// The median over distinct eigenvalues within 0.05, in pieces where there are any. A median, for a repeated
+/// The median over distinct eigenvalues within 0.05, in pieces where there are three or more. A median, for a repeated
 /// eigenvalue lives on few vertices: the others have no link there and count 0, and a mean would show a dip that says
 /// nothing about labels.
 fn running_median(points: &[SpectralPoint]) -> Vec<Vec<(f64, f64)>> {
@@ -177,9 +177,9 @@ fn running_median(points: &[SpectralPoint]) -> Vec<Vec<(f64, f64)>> {
         let near = points.iter().filter(|point| (point.eigenvalue - centre).abs() <= 0.05);
         let mut values: Vec<f64> = near.map(SpectralPoint::homophily).collect();
         values.sort_by(f64::total_cmp);
-        match (values.is_empty(), lines.last_mut()) {
-            (false, Some(line)) => line.push((centre, values[values.len() / 2])),
-            (true, Some(line)) if !line.is_empty() => lines.push(Vec::new()),
+        match (values.len() >= 3, lines.last_mut()) {
+            (true, Some(line)) => line.push((centre, values[values.len() / 2])),
+            (false, Some(line)) if !line.is_empty() => lines.push(Vec::new()),
             _ => {}
         }
     }

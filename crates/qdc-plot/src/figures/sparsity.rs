@@ -38,7 +38,9 @@ pub fn sparsity(before: &Csr<f64>, after: &Csr<f64>, titles: [&str; 2], labels: 
             svg.line((x, panel.top), (x, panel.top + side), &style);
         }
         let axis = if labels.is_some() { "vertex, by class" } else { "vertex" };
-        panel.frame(&mut svg, title, axis, if number == 0 { axis } else { "" });
+        panel.x_axis(&mut svg, axis);
+        panel.y_axis(&mut svg, if number == 0 { axis } else { "" });
+        panel.outline(&mut svg, title);
         let count = format!("{} entries, {:.2} %", matrix.entries(), 100.0 * matrix.density());
         svg.text((panel.left + side / 2.0, side + 56.0), Anchor::Middle, TEXT, &count);
         for (row, column, value) in matrix.iter() {

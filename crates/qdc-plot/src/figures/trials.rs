@@ -82,6 +82,7 @@ pub fn violin(trials: &[TrialPoint]) -> Result<Figure, Error> {
             x: (0.0, models.len() as f64),
             y: (low.max(0.0), high.min(100.0)),
         };
+        panel.grid(&mut svg);
         panel.y_axis(&mut svg, "test accuracy (%)");
         panel.outline(&mut svg, dataset);
         for (place, model) in models.iter().enumerate() {
