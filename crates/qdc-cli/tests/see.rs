@@ -74,7 +74,7 @@ fn a_study_without_test_attributes_draws_nothing_and_says_why() {
         refused(folder.path(), command, 1, "bare.db holds no finished trial with a test accuracy");
     }
     refused(folder.path(), "figure violin -o v.svg", 2, "needs a study");
-    refused(folder.path(), "figure scatter none.db -o v.svg", 1, "there is no study none.db");
+    refused(folder.path(), "figure scatter none.db -o v.svg", 1, "there is no study file none.db");
     assert!(!folder.path().join("v.svg").exists() && !folder.path().join("r.html").exists());
 }
 
