@@ -106,6 +106,9 @@ pub fn round(value: f64) -> String {
     if value == 0.0 || value.abs() < 1e-12 {
         return "0".into();
     }
+    if (1e4..1e6).contains(&value.abs()) && value % 100.0 == 0.0 {
+        return format!("{}k", round(value / 1000.0)); // an axis has room for four letters
+    }
     if value.abs() >= 1e5 || value.abs() < 1e-3 {
         return format!("{value:.0e}");
     }
@@ -124,5 +127,6 @@ mod tests {
         assert_eq!(ticks((3.0, 3.0), 4), [3.0]);
         assert_eq!(ticks((4.0, 0.0), 2), [0.0, 2.0, 4.0], "an axis may run downwards");
         assert_eq!([0.6000000000000001, 1e-5, 0.0, -0.25].map(round), ["0.6", "1e-5", "0", "-0.25"]);
+        assert_eq!([5000.0, 15_000.0, 2e6].map(round), ["5000", "15k", "2e6"]);
     }
 }

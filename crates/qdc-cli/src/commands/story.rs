@@ -17,11 +17,12 @@ use crate::session::Session;
 /// Above this many vertices a report leaves out what needs every eigenvector.
 pub(super) const SPECTRUM_LIMIT: usize = 3500;
 
-/// What the homophily figure shows.
-const HOMOPHILY: &str = "The share of like pairs in the graph that a part of the spectrum draws. Dots: the eigenvectors of one \
-    eigenvalue, every positive entry counting the same. Such a graph joins half of all pairs, so that most dots lie where pairs \
-    at random would; a repeated eigenvalue lives on few vertices, and the others, without a link, count 0. Triangles: a window, \
-    entries counting their squares, which tells more.";
+/// What the homophily figure shows: windows always, eigenvalues where they were computed.
+const WINDOWS: &str = "The share of like pairs in the graph that a part of the spectrum draws. Triangles: a window of width 0.1, \
+    entries counting their squares.";
+const EIGENVALUES: &str = " Dots: the eigenvectors of one eigenvalue, every positive entry counting the same. Such a graph joins \
+    half of all pairs, so that most dots lie where pairs at random would; a repeated eigenvalue lives on few vertices, and the \
+    others, without a link, count 0.";
 
 /// A graph: its numbers, its spectrum under the filter, the graph before and after, where its labels show, and, if it is
 /// small, a kernel to play with.
@@ -71,7 +72,8 @@ pub(super) fn tell_graph(
             panel.points = spectral_homophily(spectrum, &dataset.labels, &session.watch)?;
         }
         panel.best_mu = best_mu;
-        report = report.figure("Where like is joined to like", HOMOPHILY, &figures::homophily(&[panel])?.svg);
+        let caption = format!("{WINDOWS}{}", if spectrum.is_some() { EIGENVALUES } else { "" });
+        report = report.figure("Where like is joined to like", &caption, &figures::homophily(&[panel])?.svg);
     }
     Ok(match spectrum {
         Some(spectrum) if nodes <= INTERACTIVE_LIMIT => report.interactive(&spectrum, labels, window),

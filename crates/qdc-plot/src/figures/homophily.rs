@@ -82,7 +82,7 @@ pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
             let _ = writeln!(csv, "{},window of width {sigma},{mu},,{homophily},{spread},,", data.name);
         }
     }
-    legend(&mut svg, bottom + 20.0);
+    legend(&mut svg, bottom + 20.0, panels.iter().any(|panel| !panel.points.is_empty()));
     Ok(Figure { svg: svg.finish(), csv })
 }
 
@@ -142,26 +142,28 @@ fn draw(svg: &mut Svg, panel: &Panel, data: &HomophilyPanel) {
     }
 }
 
-fn legend(svg: &mut Svg, y: f64) {
-    let lines = [
-        "eigenvalues (large: repeated)",
-        "the graph itself",
-        "their running median",
-        "pairs at random",
-        "windows (σ = 0.1), by weight",
+/// Names what is drawn; of eigenvalues only where there are any.
+fn legend(svg: &mut Svg, y: f64, eigenvalues: bool) {
+    let left = [
+        (0, "eigenvalues (large: repeated)"),
+        (1, "their running median"),
+        (2, "windows (σ = 0.1), by weight"),
     ];
-    for (number, text) in lines.iter().enumerate() {
-        let (x, y) = (46.0 + 172.0 * (number % 2) as f64, y + 12.0 * (number / 2) as f64);
+    let left = left.into_iter().filter(|(kind, _)| eigenvalues || *kind == 2).enumerate();
+    let left = left.map(|(row, (kind, text))| (kind, text, 46.0, row));
+    let right = [(3, "the graph itself", 218.0, 0), (4, "pairs at random", 218.0, 1)];
+    for (kind, text, x, row) in left.chain(right) {
+        let y = y + 12.0 * row as f64;
         let ends = ((x, y - 3.0), (x + 16.0, y - 3.0));
-        match number {
+        match kind {
             0 => svg.circle((x + 8.0, y - 3.0), 2.0, &dot_style()),
-            1 => svg.line(ends.0, ends.1, &reference_style(OF_GRAPH)),
-            2 => svg.path(&[ends.0, ends.1], false, &median_style()),
-            3 => svg.line(ends.0, ends.1, &reference_style(BY_CHANCE)),
-            _ => {
+            1 => svg.path(&[ends.0, ends.1], false, &median_style()),
+            2 => {
                 svg.path(&[ends.0, ends.1], false, &window_style());
                 svg.triangle((x + 8.0, y - 3.0), 2.4, &window_mark());
             }
+            3 => svg.line(ends.0, ends.1, &reference_style(OF_GRAPH)),
+            _ => svg.line(ends.0, ends.1, &reference_style(BY_CHANCE)),
         }
         svg.text((x + 20.0, y), Anchor::Start, TEXT - 0.5, text);
     }

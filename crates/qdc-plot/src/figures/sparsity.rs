@@ -11,7 +11,8 @@ use crate::{Figure, svg::Anchor};
 
 const CELLS: usize = 90;
 
-/// Two panels; each cell gathers a block of vertex pairs, the darker the more of them hold an entry.
+/// Two panels; each cell gathers a block of vertex pairs, the darker the more of them hold an entry (a scale for each
+/// panel).
 ///
 /// With labels the vertices stand class by class, and lines part the classes: entries in the squares along the diagonal
 /// join like with like.
@@ -68,11 +69,11 @@ fn draw_cells(svg: &mut Svg, panel: &Panel, matrix: &Csr<f64>, place: &[usize]) 
     for (row, column, _) in matrix.iter() {
         counts[place[row] * cells / nodes * cells + place[column as usize] * cells / nodes] += 1;
     }
-    let block = (nodes as f64 / cells as f64).powi(2);
+    // Four shades over the logarithm of the count, up to the fullest cell: single edges of a large graph still show.
+    let fullest = counts.iter().copied().max().unwrap_or(0).max(1) as f64;
     let shade = |count: usize| {
-        // Half-decades below a full block, so that single edges of a large graph still show.
-        let share = (count as f64 / block).min(1.0);
-        (count > 0).then(|| (3.0 + 1.5 * share.log10()).clamp(0.0, 3.0) as usize)
+        let share = if fullest > 1.0 { (count as f64).ln() / fullest.ln() } else { 1.0 };
+        (count > 0).then(|| ((SHADES.len() as f64 * share) as usize).min(SHADES.len() - 1))
     };
     let size = panel.width / cells as f64;
     svg.raw(r#"<g shape-rendering="crispEdges">"#); // no hairlines between cells
