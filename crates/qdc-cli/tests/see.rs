@@ -64,7 +64,7 @@ fn a_vertex_that_is_not_there_is_named() {
 #[test]
 fn a_study_without_test_attributes_draws_nothing_and_says_why() {
     let folder = tempfile::tempdir().unwrap();
-    let storage = qdc_tune::storage::Sqlite::open(&folder.path().join("bare.db")).unwrap();
+    let storage = qdc_tune::storage::Sqlite::open(folder.path().join("bare.db")).unwrap();
     let space = Space::new([("mu", Distribution::uniform(-1.0, 1.0).unwrap())]).unwrap();
     let mut study = Study::open(storage, "cornell/gcn+qdc", Direction::Maximize, space).unwrap();
     let asked = study.ask().unwrap();
