@@ -37,6 +37,12 @@ impl Failure {
         self
     }
 
+    /// Adds one more thing the user can do or know.
+    pub(crate) fn and_hint(mut self, more: &str) -> Self {
+        self.hint = Some(self.hint.map_or_else(|| more.to_owned(), |hint| format!("{hint}; {more}")));
+        self
+    }
+
     /// What happened.
     pub(crate) fn message(&self) -> &str {
         &self.message

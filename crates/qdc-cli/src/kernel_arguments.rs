@@ -69,6 +69,16 @@ pub(crate) struct KernelArguments {
 }
 
 impl KernelArguments {
+    /// The route asked for.
+    pub(crate) fn solver(&self) -> Solver {
+        self.solver
+    }
+
+    /// The weight of the self-loops.
+    pub(crate) fn self_loop(&self) -> f64 {
+        self.self_loop
+    }
+
     /// The recipe; options that belong to another filter are refused rather than ignored.
     pub(crate) fn kernel(&self, memory: u64) -> Result<Kernel, Failure> {
         use FilterName::{Band, Gaussian, Heat, Ppr};

@@ -40,13 +40,23 @@ fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         ("kernel karate --sigma 0 -o q.npz", 1, "sigma = 0 is out of range"),
+        ("kernel karate --sigma=-0.1 -o q.npz", 1, "sigma = -0.1 is out of range"),
         ("kernel karate --sigma nan -o q.npz", 1, "sigma = NaN is out of range"),
+        ("kernel karate --mu nan -o q.npz", 1, "mu = NaN is out of range"),
+        ("kernel karate --mu inf -o q.npz", 1, "mu = inf is out of range"),
+        ("kernel karate --epsilon nan -o q.npz", 1, "epsilon = NaN is out of range"),
+        ("kernel karate --tolerance nan -o q.npz", 1, "tolerance = NaN is out of range"),
+        ("kernel karate --self-loop nan -o q.npz", 1, "self_loop = NaN is out of range"),
+        ("kernel karate --filter ppr --alpha 0 -o q.npz", 1, "alpha = 0 is out of range"),
+        ("kernel karate --filter heat --time=-1 -o q.npz", 1, "time = -1 is out of range"),
+        ("kernel karate --top-k 0 -o q.npz", 1, "top_k = 0 is out of range"),
         ("kernel karate --alpha 0.2 -o q.npz", 2, "--alpha does not belong to --filter gaussian"),
         ("kernel karate --epsilon 0.1 --top-k 5 -o q.npz", 2, "cannot be used with"),
         ("kernel karate --pairs 0 -o q.npz", 2, "not a number of pairs"),
         ("kernel karate -o q.docx", 1, "q.docx"),
         ("kernel karate -o missing/q.npz", 1, "there is no folder missing"),
         ("kernel karate --rows 30:40 -o q.npz", 1, "30:40"),
+        ("kernel karate --rows 0:4 -o q.csv", 2, "a row range is written to a .npz file"),
         ("kernel karate --sparsify none --memory 1kB -o q.npz", 1, "the limit is"),
         ("kernel karate --pairs 5 --solver chebyshev -o q.npz", 1, "without computing eigenpairs"),
     ];
@@ -57,6 +67,74 @@ fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error_with_a_remedy_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    // A device on which every write fails for want of space, under a name with a known format
+    let full = folder.path().join("full.mtx");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    refused(folder.path(), "kernel karate -o full.mtx", 1, "full.mtx");
+    refused(folder.path(), "kernel karate -o full.mtx", 1, "disk is full");
+    std::fs::remove_file(full).unwrap();
+    // A limit on the size of files, reached half way; the shell ignores the signal that comes with it.
+    let program = env!("CARGO_BIN_EXE_qdc");
+    for options in ["-o q.csv", "-o q.npz", "--rows 0:200 -o q.npz"] {
+        let command = format!(
+            "trap '' XFSZ; ulimit -f 8; exec '{program}' kernel er:n=200,p=0.1,seed=1 --sparsify none {options}"
+        );
+        let output = Command::new("sh").args(["-c", &command]).current_dir(folder.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{options}: {stderr}");
+        assert!(stderr.contains("cannot write"), "{options}: {stderr}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{options}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_kernel_leaves_no_file() {
+    use std::io::{BufRead, BufReader};
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_qdc"))
+        .args("kernel er:n=9000,p=0.001,seed=1 --sigma 0.1 --solver chebyshev -o q.npz".split_whitespace())
+        .current_dir(folder.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The plan is told right before the work begins, which takes long.
+    let mut talk = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("plan:") {
+        line.clear();
+        assert!(talk.read_line(&mut line).unwrap() > 0, "it ended before it told its plan");
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut talk, &mut rest).unwrap();
+    assert!(rest.contains("interrupted; nothing was written"), "{rest}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_stored_spectrum_serves_every_kernel_of_its_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = "er:n=520,p=0.01,seed=3";
+    let dense = json(folder.path(), &format!("kernel {graph} --solver dense --data-dir . -o dense.mtx"));
+    assert_eq!((&dense["solver"], &dense["pairs"]), (&"dense".into(), &"all".into()));
+    assert_eq!(std::fs::read_dir(folder.path().join("spectra")).unwrap().count(), 1, "computed once, stored");
+    let window = format!("kernel {graph} --pairs 40 --mu 0.2 --top-k 8 --data-dir .");
+    let stored = json(folder.path(), &format!("{window} -o stored.mtx"));
+    assert!(stored["reason"].as_str().unwrap().contains("computed before"), "{}", stored["reason"]);
+    for rows in ["0:100", "100:520"] {
+        json(folder.path(), &format!("{window} --rows {rows} -o {}.npz", &rows[..1]));
+    }
+    json(folder.path(), "merge 0.npz 1.npz -o merged.mtx");
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("merged.mtx"), read("stored.mtx"));
+}
+
+#[test]
 fn what_is_probably_not_meant_is_warned_about() {
     let folder = tempfile::tempdir().unwrap();
     let output = qdc(folder.path(), "kernel karate --mu 3 --sigma 2 --epsilon 50 -o q.npz");
@@ -64,4 +142,9 @@ fn what_is_probably_not_meant_is_warned_about() {
     assert!(output.status.success(), "{stderr}");
     assert!(stderr.contains("warning: mu = 3 lies outside [-2, 2]"), "{stderr}");
     assert!(stderr.contains("keeps nothing") && stderr.contains("would keep one percent"), "{stderr}");
+    let output = qdc(folder.path(), "kernel karate --pairs 99 --top-k 70 -o q.npz");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("top-k 70 was lowered to the 34 vertices there are"), "{stderr}");
+    assert!(stderr.contains("99 pairs were lowered to the 34 there are"), "{stderr}");
 }

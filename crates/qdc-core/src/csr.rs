@@ -241,12 +241,20 @@ impl<T: Scalar> Csr<T> {
     }
 
     /// Multiplies every entry by a factor of its row and column.
-    pub fn scale(&mut self, factor: impl Fn(usize, usize) -> T) {
-        for row in 0..self.rows() {
-            for at in self.pointers[row]..self.pointers[row + 1] {
-                self.values[at] *= factor(row, self.indices[at] as usize);
-            }
+    pub fn scale(&mut self, factor: impl Fn(usize, usize) -> T + Sync) {
+        let Self { pointers, indices, values, .. } = self;
+        let mut rest = values.as_mut_slice();
+        let mut rows = Vec::with_capacity(pointers.len());
+        for row in pointers.windows(2) {
+            let (values, after) = rest.split_at_mut(row[1] - row[0]);
+            rows.push((&indices[row[0]..row[1]], values));
+            rest = after;
         }
+        rows.into_par_iter().enumerate().for_each(|(row, (columns, values))| {
+            for (&column, value) in columns.iter().zip(values) {
+                *value *= factor(row, column as usize);
+            }
+        });
     }
 
     /// The sum of each row.

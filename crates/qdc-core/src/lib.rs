@@ -16,13 +16,16 @@ pub mod graph;
 pub mod homophily;
 pub mod kernel;
 mod labelled;
+mod lines;
 pub mod normalize;
 pub mod order;
 pub mod rewire;
 mod scalar;
+mod scramble;
 pub mod sparsify;
 pub mod spectrum;
 pub mod transition;
+mod twins;
 pub mod watch;
 
 pub use csr::Csr;

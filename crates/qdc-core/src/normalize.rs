@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::{Csr, Sign};
@@ -45,8 +46,8 @@ impl Normalize {
             return 0;
         }
         let rows = matrix.rows();
-        let degrees: Vec<f64> =
-            (0..rows).map(|row| matrix.row(row).1.iter().map(|&value| sign.size(value)).sum()).collect();
+        let degree = |row: usize| matrix.row(row).1.iter().map(|&value| sign.size(value)).sum();
+        let degrees: Vec<f64> = (0..rows).into_par_iter().map(degree).collect();
         let improper = (0..rows).filter(|&row| degrees[row] <= 0.0 && !matrix.row(row).0.is_empty()).count();
         let inverse = |degree: f64| if self == Self::Sym { 1.0 / degree.sqrt() } else { 1.0 / degree };
         let scales: Vec<f64> =

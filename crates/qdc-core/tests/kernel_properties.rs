@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use qdc_core::{
     Csr, EdgeRule, Error, Filter, Graph, Kernel, Normalize, Pairs, Precision, Shard, Sign, Solver, Sparsify,
-    Symmetrize, Watch,
+    Symmetrize, Transition, Watch,
 };
 
 const NODES: usize = 14;
@@ -113,6 +113,18 @@ proptest! {
     }
 
     #[test]
+    fn making_twins_one_changes_nothing_but_rounding(graph in graph(), filter in filter()) {
+        // The same series applied to unit vectors, each vertex by itself.
+        let mut units = vec![0.0; NODES * NODES];
+        (0..NODES).for_each(|i| units[i * NODES + i] = 1.0);
+        let transition = Transition::new(&graph);
+        let plain = filter.apply(&transition, &units, NODES, 1e-13, &Watch::silent()).unwrap();
+        let built = build(&whole(filter).solver(Solver::Chebyshev), &graph);
+        let error = built.matrix.to_dense().iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        prop_assert!(error <= built.report.error_bound + 2e-13, "{error:e}");
+    }
+
+    #[test]
     fn a_window_of_all_pairs_is_the_exact_kernel(graph in graph(), filter in filter()) {
         let exact = build(&whole(filter.clone()), &graph);
         let window = build(&whole(filter).pairs(Pairs::Nearest(NODES + 3)), &graph);
@@ -129,13 +141,16 @@ fn wheel(nodes: u64) -> Graph {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let graph = wheel(300); // large enough for every route, the dense inverse of PageRank included
+    let graph = wheel(300); // large enough for every route, the elimination of PageRank included
     let recipes = [
         Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).solver(Solver::Chebyshev),
         Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).sparsify(Sparsify::top_k(9).unwrap()),
         Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).solver(Solver::Dense),
         Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).pairs(Pairs::Nearest(20)),
         Kernel::new(Filter::ppr(0.15).unwrap()),
+        Kernel::new(Filter::ppr(0.15).unwrap())
+            .solver(Solver::Chebyshev)
+            .sparsify(Sparsify::top_k(9).unwrap()),
     ];
     for kernel in recipes {
         let with = |threads: usize| {
@@ -146,6 +161,35 @@ fn the_number_of_threads_changes_no_bit() {
         for threads in [2, 3] {
             assert_eq!(with(threads).matrix, one.matrix, "{threads} threads, {}", one.report.solver);
         }
+    }
+}
+
+/// Rings of five around a long ring, some with tails: large enough that PageRank is not decomposed outright.
+fn rings(count: u64) -> Graph {
+    let nodes = 7 * count;
+    let edges = (0..count).flat_map(move |ring| {
+        let at = 7 * ring;
+        let own = (0..5).map(move |i| (at + i, at + (i + 1) % 5));
+        own.chain([(at, (at + 7) % nodes), (at + 2, at + 5), (at + 2, at + 6)])
+    });
+    Graph::from_edges(nodes as usize, edges, EdgeRule::Undirected).unwrap()
+}
+
+#[test]
+fn pagerank_is_eliminated_where_that_is_less_work_and_agrees_with_the_polynomial() {
+    let graph = rings(60);
+    for sparsify in [Sparsify::None, Sparsify::top_k(12).unwrap(), Sparsify::epsilon(1e-4).unwrap()] {
+        let kernel = Kernel::new(Filter::ppr(0.15).unwrap()).sparsify(sparsify);
+        let eliminated = build(&kernel, &graph);
+        assert_eq!(eliminated.report.solver, "elimination", "{}", eliminated.report.reason);
+        assert!(eliminated.report.error_bound < 1e-12);
+        let polynomial = build(&kernel.clone().solver(Solver::Chebyshev), &graph);
+        assert_eq!(eliminated.matrix.indices(), polynomial.matrix.indices());
+        assert!(farthest(&eliminated.matrix, &polynomial.matrix) < 1e-10);
+
+        let shard = |rows| kernel.build_rows(&graph, rows, &Watch::silent()).unwrap();
+        let merged = Shard::merge(vec![shard(0..101), shard(101..graph.nodes())]).unwrap();
+        assert_eq!(merged.matrix, eliminated.matrix);
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use qdc_core::kernel::Plan;
-use qdc_core::{BuiltKernel, Csr, KernelReport};
-use qdc_data::matrix;
+use qdc_core::kernel::{Plan, Route};
+use qdc_core::{BuiltKernel, Csr, Graph, KernelReport, Solver, Spectrum, Transition};
+use qdc_data::{SpectrumCache, matrix};
 use serde::Serialize;
 
 use super::merge;
@@ -102,22 +102,54 @@ impl Kernel {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let kernel = self.kernel.kernel(session.memory.0)?;
         check_output(&self.output)?;
+        if self.rows.is_some() {
+            merge::check_shard_output(&self.output)?;
+        }
         let graph = self.graph.load(session)?.into_graph();
-        refuse_if_too_large(&kernel.plan(&graph)?, session)?;
+        let plan = kernel.plan(&graph)?;
+        refuse_if_too_large(&plan, session)?;
         let started = Started::now();
+        let spectrum = match plan.route {
+            Route::Spectral => self.stored_spectrum(&graph, session)?,
+            _ => None,
+        };
         if let Some(rows) = self.rows {
-            let shard = kernel.build_rows(&graph, rows.clone(), &session.watch)?;
+            let shard = match &spectrum {
+                Some(spectrum) => kernel.build_rows_from(spectrum, &graph, rows.clone(), &session.watch),
+                None => kernel.build_rows(&graph, rows.clone(), &session.watch),
+            }?;
             let mut built = Built::new(&shard.manifest.report, &started, &self.output);
             built.rows = Some([rows.start, rows.end]);
+            session.watch.check()?;
             merge::write_shard(&self.output, &shard)?;
             warn(&shard.manifest.report);
             return session.show(&built);
         }
-        let BuiltKernel { matrix, report } = kernel.build(&graph, &session.watch)?;
+        let BuiltKernel { matrix, report } = match &spectrum {
+            Some(spectrum) => kernel.build_from(spectrum, &graph, &session.watch),
+            None => kernel.build(&graph, &session.watch),
+        }?;
         let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
         warn(&report);
         session.show(&built)
+    }
+
+    /// The complete spectrum, where it is stored already or `--solver dense` asks for it: it serves every filter and every window
+    /// after this one. The other solvers were asked for by name and do their own work.
+    fn stored_spectrum(&self, graph: &Graph, session: &Session) -> Result<Option<Spectrum>, Failure> {
+        let cache = SpectrumCache::of(&session.data_dir());
+        let transition = Transition::with_self_loop(graph, self.kernel.self_loop())?;
+        match self.kernel.solver() {
+            Solver::Dense => {
+                Ok(Some(cache.load_or_compute(&transition, Some(session.memory.0), &session.watch)?))
+            }
+            Solver::Auto => Ok(cache.load(&transition).unwrap_or_else(|error| {
+                session.watch.note(&format!("{error}; it is not used"));
+                None
+            })),
+            Solver::Lobpcg | Solver::Window | Solver::Chebyshev => Ok(None),
+        }
     }
 }
 

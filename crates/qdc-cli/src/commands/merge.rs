@@ -37,14 +37,17 @@ impl Merge {
     }
 }
 
+/// Finds out that a shard cannot be written before it is made.
+pub(super) fn check_shard_output(path: &Path) -> Result<(), Failure> {
+    if path.extension().is_none_or(|extension| extension != "npz") {
+        let path = path.display();
+        return Err(Failure::usage(format!("a row range is written to a .npz file, not to {path}")));
+    }
+    Ok(())
+}
+
 /// Writes a shard and its manifest; the manifest last, so that a shard that has one is whole.
 pub(super) fn write_shard(path: &Path, shard: &Shard) -> Result<(), Failure> {
-    if path.extension().is_none_or(|extension| extension != "npz") {
-        return Err(Failure::usage(format!(
-            "a row range is written to a .npz file, not to {}",
-            path.display()
-        )));
-    }
     let text =
         serde_json::to_string_pretty(&shard.manifest).map_err(|error| Failure::new(error.to_string()))?;
     matrix::write(path, &shard.matrix)?;

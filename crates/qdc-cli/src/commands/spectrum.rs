@@ -6,8 +6,8 @@ use std::time::Instant;
 use clap::Args;
 use qdc_core::spectrum::{Eigensolver, Pairs, Solver, Spectrum, SpectrumReport};
 use qdc_core::{Transition, defaults};
-use qdc_data::SpectrumCache;
 use qdc_data::npz::NpzWriter;
+use qdc_data::{Error, SpectrumCache};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -85,7 +85,13 @@ impl SpectrumCommand {
         let source = self.graph.load(session)?;
         let transition = Transition::with_self_loop(source.graph(), self.self_loop)?;
         let started = Instant::now();
-        let spectrum = self.solve(&transition, session)?;
+        let spectrum = match self.solve(&transition, session) {
+            Err(Error::Core(qdc_core::Error::Unconverged { partial, found, expected })) => {
+                let error = qdc_core::Error::Unconverged { partial: partial.clone(), found, expected };
+                return Err(with_partial(error.into(), &partial, self.output.as_deref()));
+            }
+            outcome => outcome?,
+        };
         if let Some(output) = &self.output {
             session.watch.check()?;
             write(output, &spectrum)?;
@@ -102,10 +108,10 @@ impl SpectrumCommand {
     }
 
     /// All pairs come from the store, or go into it; a window is computed for itself.
-    fn solve(&self, transition: &Transition, session: &Session) -> Result<Spectrum, Failure> {
+    fn solve(&self, transition: &Transition, session: &Session) -> Result<Spectrum, Error> {
         let cache = SpectrumCache::of(&session.data_dir());
         if self.pairs == Pairs::All && matches!(self.solver, Solver::Auto | Solver::Dense) {
-            return Ok(cache.load_or_compute(transition, Some(session.memory.0), &session.watch)?);
+            return cache.load_or_compute(transition, Some(session.memory.0), &session.watch);
         }
         let solver = Eigensolver::new()
             .pairs(self.pairs)
@@ -116,6 +122,19 @@ impl SpectrumCommand {
     }
 }
 
+/// The pairs that did converge go beside the file asked for, which is not written: it would pass for complete.
+fn with_partial(failure: Failure, partial: &Spectrum, output: Option<&Path>) -> Failure {
+    let Some(path) = output.map(|output| output.with_extension("partial.npz")) else { return failure };
+    let SpectrumReport { pairs, residual_max, .. } = partial.report();
+    let hint = match write(&path, partial) {
+        Ok(()) => {
+            format!("the {pairs} pairs found, residuals below {residual_max:.1e}, are in {}", path.display())
+        }
+        Err(error) => format!("the pairs found could not be kept: {}", error.message()),
+    };
+    failure.and_hint(&hint)
+}
+
 fn write(path: &Path, spectrum: &Spectrum) -> Result<(), Failure> {
     let (nodes, pairs) = (spectrum.nodes(), spectrum.pairs());
     let mut file = NpzWriter::create_stored(path)?;
@@ -124,4 +143,27 @@ fn write(path: &Path, spectrum: &Spectrum) -> Result<(), Failure> {
     let by_row = (0..nodes).flat_map(|row| (0..pairs).map(move |pair| vectors[pair * nodes + row]));
     file.array_from("eigenvectors", &[nodes, pairs], by_row)?;
     Ok(file.finish()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdc_core::{EdgeRule, Graph, Watch};
+
+    #[test]
+    fn pairs_of_a_solver_that_failed_are_kept_under_a_name_that_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Graph::from_edges(9, (0..8).map(|i| (i, i + 1)), EdgeRule::Undirected).unwrap();
+        let solver = Eigensolver::new().pairs(Pairs::Nearest(3)).around(0.0);
+        let partial = solver.solve(&Transition::new(&path), &Watch::silent()).unwrap();
+        let error =
+            qdc_core::Error::Unconverged { partial: Box::new(partial.clone()), found: 3, expected: 5 };
+        let failure = with_partial(error.into(), &partial, Some(&folder.path().join("pairs.npz")));
+        assert!(failure.message().contains("found 3 of 5 pairs"), "{}", failure.message());
+        let files: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(files, ["pairs.partial.npz"]);
+        let npz = qdc_data::npz::Npz::open(&folder.path().join("pairs.partial.npz")).unwrap();
+        assert_eq!(npz.vector::<f64>("eigenvalues").unwrap(), partial.eigenvalues());
+    }
 }

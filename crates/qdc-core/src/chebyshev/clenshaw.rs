@@ -6,8 +6,8 @@
 use std::mem::swap;
 
 use super::Operator;
-use super::step::{Line, Rows, step};
 use crate::Scalar;
+use crate::lines::{Line, Rows, step};
 
 /// The memory of one worker: two panels, and the vertices reached so far.
 pub(crate) struct Workspace<T, const W: usize> {
@@ -28,23 +28,24 @@ impl<T: Scalar, const W: usize> Workspace<T, W> {
     }
 }
 
-/// The columns of sum_k c_k T_k(L) at `units` (positions, at most W of them), as rows of a panel in the operator's order.
+/// sum_k c_k T_k(L) applied to `units`, vectors with one non-zero number each, as columns of a panel in the operator's order.
 ///
+/// At most W of them, each a position and the number there.
 /// After s steps from the highest coefficient only vertices within s edges of the units can be non-zero. While those
 /// are fewer than half, only they are worked on.
 pub(crate) fn clenshaw_units<'a, T: Scalar, const W: usize>(
     operator: &Operator<T>,
     coefficients: &[f64],
-    units: &[u32],
+    units: &[(u32, f64)],
     workspace: &'a mut Workspace<T, W>,
-) -> &'a [Line<T, W>] {
+) -> &'a mut [Line<T, W>] {
     assert!(units.len() <= W, "{} columns in a panel of {W}", units.len());
     let Workspace { next, after, reached, frontier } = workspace;
     next.fill(Line::ZERO);
     after.fill(Line::ZERO);
     reached.fill(false);
     frontier.clear();
-    for &unit in units {
+    for &(unit, _) in units {
         reached[unit as usize] = true;
         frontier.push(unit);
     }
@@ -66,8 +67,8 @@ pub(crate) fn clenshaw_units<'a, T: Scalar, const W: usize>(
         let rows = if everywhere { Rows::All } else { Rows::Listed(frontier) };
         let scale = if k == 0 { T::ONE } else { T::from_f64(2.0) };
         step(operator, rows, scale, next, after);
-        for (lane, &unit) in units.iter().enumerate() {
-            after[unit as usize][lane] += T::from_f64(coefficient);
+        for (lane, &(unit, number)) in units.iter().enumerate() {
+            after[unit as usize][lane] += T::from_f64(coefficient * number);
         }
         swap(next, after);
     }
@@ -115,8 +116,9 @@ mod tests {
             let whole = clenshaw_signals(&operator, &coefficients, &identity);
             let mut workspace = Workspace::<f64, 5>::new(12);
             for units in [vec![0u32, 7, 3], vec![7], vec![11, 2, 1, 7, 5]] {
+                let units: Vec<(u32, f64)> = units.into_iter().map(|unit| (unit, 1.0)).collect();
                 let block = clenshaw_units(&operator, &coefficients, &units, &mut workspace);
-                for (lane, &unit) in units.iter().enumerate() {
+                for (lane, &(unit, _)) in units.iter().enumerate() {
                     for position in 0..12 {
                         prop_assert_eq!(block[position][lane], whole[position][unit as usize]);
                     }

@@ -7,15 +7,14 @@
 mod clenshaw;
 mod operator;
 mod series;
-mod step;
 
 pub(crate) use clenshaw::{Workspace, clenshaw_signals, clenshaw_units};
 pub use operator::Operator;
 pub use series::Series;
-pub(crate) use step::{Line, Rows, step};
 
 use rayon::prelude::*;
 
+use crate::lines::Line;
 use crate::{Error, Filter, Scalar, Transition, Watch};
 
 /// The columns that [`apply`] and the kernel take at a time in `f64`: a panel then stays near the second-level cache.

@@ -8,7 +8,7 @@ use crate::{Csr, Scalar, Transition, order};
 /// the vertex at a position, `position` the reverse.
 #[derive(Clone, Debug)]
 pub struct Operator<T> {
-    // Invariant, relied on by `step`: a valid square compressed-row matrix, every index below `nodes`.
+    // Invariant, relied on by `lines::step`: a valid square compressed-row matrix, every index below `nodes`.
     pointers: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<T>,
@@ -19,9 +19,14 @@ pub struct Operator<T> {
 impl<T: Scalar> Operator<T> {
     /// Reorders the transition matrix and rounds it to `T`.
     pub fn new(transition: &Transition) -> Self {
-        let names = order::breadth_first_of(transition.matrix());
+        Self::ordered(transition.matrix())
+    }
+
+    /// Reorders any square matrix with the pattern of a symmetric one.
+    pub(crate) fn ordered(matrix: &Csr<f64>) -> Self {
+        let names = order::breadth_first_of(matrix);
         let positions = order::inverse(&names);
-        let (pointers, indices, values) = transition.matrix().relabel(&names).into_parts();
+        let (pointers, indices, values) = matrix.relabel(&names).into_parts();
         let values = values.into_iter().map(T::from_f64).collect();
         Self { pointers, indices, values, names, positions }
     }
@@ -65,20 +70,15 @@ impl<T: Scalar> Operator<T> {
         self.positions[vertex]
     }
 
-    /// The position of each vertex.
-    pub(crate) fn positions(&self) -> &[u32] {
-        &self.positions
-    }
-
-    pub(super) fn pointers(&self) -> &[usize] {
+    pub(crate) fn pointers(&self) -> &[usize] {
         &self.pointers
     }
 
-    pub(super) fn indices(&self) -> &[u32] {
+    pub(crate) fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    pub(super) fn values(&self) -> &[T] {
+    pub(crate) fn values(&self) -> &[T] {
         &self.values
     }
 

@@ -1,17 +1,20 @@
 //! The kernel Q = sum over pairs of P(E_a) phi_a phi_a^T, sparsified and normalised.
 //!
 //! [`Kernel`] is a recipe: a filter, the pairs that enter, what is kept and how it is normalised. Building it on a
-//! graph takes one of several routes, which agree within their stated error: a polynomial in L (`polynomial`), a dense
-//! inverse for PageRank on dense graphs (`inverse`), or eigenpairs (`spectral`). No route stores N x N numbers unless
-//! that many are kept or a dense factorisation is its very idea.
+//! graph takes one of several routes, which agree within their stated error: a polynomial in L (`polynomial`), sparse
+//! elimination for PageRank (`elimination`, `pagerank`), or eigenpairs (`spectral`). The first two make columns that
+//! `stream` sparsifies as they come. No route stores N x N numbers unless that many are kept or all eigenpairs are its
+//! very idea.
 
+mod elimination;
 mod finish;
-mod inverse;
+mod pagerank;
 mod plan;
 mod polynomial;
 mod report;
 mod shard;
 mod spectral;
+mod stream;
 
 use std::fmt;
 use std::ops::Range;
@@ -20,14 +23,19 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use plan::{Plan, Route};
+use plan::{Prepared, Way};
 pub use report::KernelReport;
 pub use shard::{Shard, ShardManifest};
+use stream::Lift;
 
-use crate::sparsify::Rule;
+use crate::sparsify::{Row, Rule};
 use crate::{
     Csr, Eigensolver, Error, Filter, Graph, Normalize, Pairs, Sign, Solver, Sparsify, Spectrum, Transition,
     Watch, defaults,
 };
+
+/// The reason for a route that was settled by what the caller has.
+const COMPUTED_BEFORE: &str = "from a spectrum computed before";
 
 /// The precision of the polynomial route's arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -92,6 +100,12 @@ pub struct BuiltKernel {
     pub matrix: Csr<f64>,
     /// What was really done.
     pub report: KernelReport,
+}
+
+/// Rows as kept by a route, in the order asked for, and the route's part of the report.
+struct Made {
+    rows: Vec<Row>,
+    report: KernelReport,
 }
 
 impl Kernel {
@@ -172,22 +186,37 @@ impl Kernel {
 
     /// Builds the kernel of a graph. [`Kernel::plan`] says beforehand what that takes.
     pub fn build(&self, graph: &Graph, watch: &Watch) -> Result<BuiltKernel, Error> {
-        let plan = self.plan(graph)?;
-        watch.note(&plan.to_string());
-        let transition = Transition::with_self_loop(graph, self.self_loop)?;
-        match plan.route {
-            Route::Polynomial | Route::Inverse => {
-                let every: Vec<u32> = (0..graph.nodes() as u32).collect();
-                let rule = self.rule();
-                let made = self.make_rows(&plan, &transition, &rule, &every, watch)?;
-                let sample = |rule: &Rule, rows: &[u32]| {
-                    Ok(self.make_rows(&plan, &transition, rule, rows, watch)?.rows)
-                };
-                finish::finish(rule.assemble(made.rows), made.report, Some(sample))
+        let prepared = self.prepare(graph)?;
+        watch.note(&prepared.plan.to_string());
+        if let Way::Spectral = prepared.way {
+            let spectrum = self.eigensolver().solve(&prepared.transition, watch)?;
+            return self.sum_over_pairs(&spectrum, &prepared.transition, prepared.plan.reason, watch);
+        }
+        let every: Vec<u32> = (0..graph.nodes() as u32).collect();
+        let rule = self.rule();
+        let made = self.make_rows(&prepared, &rule, &every, watch)?;
+        let sample = |rule: &Rule, rows: &[u32]| Ok(self.make_rows(&prepared, rule, rows, watch)?.rows);
+        finish::finish(rule.assemble(made.rows), made.report, Some(sample))
+    }
+
+    /// The given rows as each keeps them, by the route prepared.
+    fn make_rows(
+        &self,
+        prepared: &Prepared,
+        rule: &Rule,
+        rows: &[u32],
+        watch: &Watch,
+    ) -> Result<Made, Error> {
+        let Prepared { plan, transition, way } = prepared;
+        let lift = |classes| Lift { transition, classes, filter: &self.filter };
+        match way {
+            Way::Polynomial { classes } => self.polynomial_rows(plan, &lift(classes), rule, rows, watch),
+            Way::Elimination { classes, elimination } => {
+                self.pagerank_rows(plan, elimination, &lift(classes), rule, rows, watch)
             }
-            Route::Spectral => {
-                let spectrum = self.eigensolver().solve(&transition, watch)?;
-                self.sum_over_pairs(&spectrum, &transition, plan.reason, watch)
+            Way::Spectral => {
+                let spectrum = self.eigensolver().solve(transition, watch)?;
+                self.rows_over_pairs(&spectrum, transition, plan.reason.clone(), rule, rows, watch)
             }
         }
     }
@@ -207,15 +236,37 @@ impl Kernel {
     ) -> Result<BuiltKernel, Error> {
         assert_eq!(spectrum.nodes(), graph.nodes(), "the spectrum of this graph");
         let transition = Transition::with_self_loop(graph, self.self_loop)?;
-        self.sum_over_pairs(spectrum, &transition, "from a spectrum computed before".into(), watch)
+        self.sum_over_pairs(spectrum, &transition, COMPUTED_BEFORE.into(), watch)
     }
 
     /// The rows `rows` of the kernel as each keeps them by its own values, before union and normalisation.
     ///
-    /// [`Shard::merge`] joins shards into what [`Kernel::build`] gives, bit for bit. Only the polynomial route can
-    /// compute some rows without the others.
+    /// [`Shard::merge`] joins shards into what [`Kernel::build`] gives, bit for bit. Eigenpairs and an elimination are
+    /// computed whole for any rows; the polynomial route takes time for the rows asked for only.
     pub fn build_rows(&self, graph: &Graph, rows: Range<usize>, watch: &Watch) -> Result<Shard, Error> {
-        shard::build(self, graph, rows, watch)
+        shard::build(self, graph, rows, |rule, names| {
+            let prepared = self.prepare(graph)?;
+            watch.note(&prepared.plan.to_string());
+            self.make_rows(&prepared, rule, names, watch)
+        })
+    }
+
+    /// [`Kernel::build_rows`] from eigenpairs computed before, as [`Kernel::build_from`] takes them.
+    ///
+    /// # Panics
+    /// If the spectrum belongs to a graph of another size.
+    pub fn build_rows_from(
+        &self,
+        spectrum: &Spectrum,
+        graph: &Graph,
+        rows: Range<usize>,
+        watch: &Watch,
+    ) -> Result<Shard, Error> {
+        assert_eq!(spectrum.nodes(), graph.nodes(), "the spectrum of this graph");
+        let transition = Transition::with_self_loop(graph, self.self_loop)?;
+        shard::build(self, graph, rows, |rule, names| {
+            self.rows_over_pairs(spectrum, &transition, COMPUTED_BEFORE.into(), rule, names, watch)
+        })
     }
 
     /// The eigensolver for the pairs asked for, around the filter's centre.

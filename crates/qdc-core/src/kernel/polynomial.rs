@@ -1,45 +1,44 @@
-//! The polynomial route: columns of sum_k c_k T_k(L), sixteen at a time, each block sparsified before the next.
+//! The polynomial route: columns of sum_k c_k T_k(L), sixteen at a time.
 //!
-//! Q is symmetric, so a block of columns is a block of rows, and what is kept streams straight into the result. Cost:
-//! 2 (entries of L) N (degree) operations; memory: two panels for each thread and what is kept.
+//! Cost: 2 (entries of L) N (degree) operations, both counted after twins became one; memory: two panels for each thread
+//! and what is kept.
 
-use rayon::prelude::*;
-
-use super::{Kernel, KernelReport, Plan, Precision, Route};
+use super::stream::{Columns, Lift};
+use super::{Kernel, KernelReport, Made, Plan, Precision};
 use crate::chebyshev::{Operator, Series, WIDTH_F32, WIDTH_F64, Workspace, clenshaw_units};
-use crate::sparsify::{Row, Rule};
-use crate::{Error, Scalar, Transition, Watch};
-
-/// Rows as kept by a route, in the order asked for, and the route's part of the report.
-pub(super) struct Made {
-    pub(super) rows: Vec<Row>,
-    pub(super) report: KernelReport,
-}
+use crate::lines::Line;
+use crate::sparsify::Rule;
+use crate::twins::Classes;
+use crate::{Error, Scalar, Watch};
 
 /// The columns on which rounding is measured, and the safety factor for the others.
 const PROBES: usize = 16;
 const SAFETY: f64 = 16.0;
 
 impl Kernel {
-    /// The given rows by the plan's route.
-    pub(super) fn make_rows(
+    /// The given rows by the polynomial route.
+    pub(super) fn polynomial_rows(
         &self,
         plan: &Plan,
-        transition: &Transition,
+        lift: &Lift<'_>,
         rule: &Rule,
         rows: &[u32],
         watch: &Watch,
     ) -> Result<Made, Error> {
-        if plan.route == Route::Inverse {
-            return self.inverse_rows(plan, transition, rule, rows, watch);
-        }
         let series = self.series()?;
-        let operator = Operator::<f64>::new(transition);
-        let single = operator.cast::<f32>();
-        let rounding = rounding(&operator, &single, &series, self.precision);
+        // L on vectors that are constant on classes
+        let matrix = lift.classes.reduce(lift.transition.matrix(), |_, other| other);
+        let double = Polynomial {
+            operator: Operator::<f64>::ordered(&matrix),
+            series: &series,
+            classes: lift.classes,
+        };
+        let single =
+            Polynomial { operator: double.operator.cast::<f32>(), series: &series, classes: lift.classes };
+        let rounding = rounding(&double, &single, self.precision);
         let kept = match self.precision {
-            Precision::F64 => keep::<f64, WIDTH_F64>(&operator, &series, rule, rows, watch),
-            Precision::F32 => keep::<f32, WIDTH_F32>(&single, &series, rule, rows, watch),
+            Precision::F64 => lift.keep::<f64, WIDTH_F64, _>(&double, rule, rows, watch),
+            Precision::F32 => lift.keep::<f32, WIDTH_F32, _>(&single, rule, rows, watch),
         }?;
         let report = KernelReport {
             solver: "chebyshev".into(),
@@ -47,57 +46,51 @@ impl Kernel {
             degree: Some(series.degree()),
             error_bound: series.tail() + rounding,
             captured_mass: Some(1.0),
-            ..self.blank_report(transition.nodes())
+            ..self.blank_report(lift.transition.nodes())
         };
         Ok(Made { rows: kept, report })
     }
 }
 
-fn keep<T: Scalar, const W: usize>(
-    operator: &Operator<T>,
-    series: &Series,
-    rule: &Rule,
-    rows: &[u32],
-    watch: &Watch,
-) -> Result<Vec<Row>, Error> {
-    // Columns that are neighbours in the operator's order share a block, so that early terms stay local.
-    let mut by_position: Vec<usize> = (0..rows.len()).collect();
-    by_position.sort_unstable_by_key(|&at| operator.position(rows[at] as usize));
-    let phase = watch.phase("kernel rows", rows.len() as u64);
-    let blocks = by_position
-        .par_chunks(W)
-        .map_init(
-            || Workspace::<T, W>::new(operator.nodes()),
-            |workspace, block| {
-                let names: Vec<u32> = block.iter().map(|&at| rows[at]).collect();
-                let units: Vec<u32> = names.iter().map(|&name| operator.position(name as usize)).collect();
-                let panel = clenshaw_units(operator, series.coefficients(), &units, workspace);
-                let kept = rule.keep_panel(&names, operator.positions(), panel);
-                phase.advance(block.len() as u64)?;
-                Ok(kept)
-            },
-        )
-        .collect::<Result<Vec<_>, Error>>()?;
-    let mut kept = vec![Row::default(); rows.len()];
-    for (&at, row) in by_position.iter().zip(blocks.into_iter().flatten()) {
-        kept[at] = row;
+struct Polynomial<'a, T> {
+    operator: Operator<T>,
+    series: &'a Series,
+    classes: &'a Classes,
+}
+
+impl<T: Scalar, const W: usize> Columns<T, W> for Polynomial<'_, T> {
+    type Workspace = Workspace<T, W>;
+
+    fn workspace(&self) -> Workspace<T, W> {
+        Workspace::new(self.operator.nodes())
     }
-    Ok(kept)
+
+    fn position(&self, class: u32) -> u32 {
+        self.operator.position(class as usize)
+    }
+
+    fn panel<'a>(&self, classes: &[u32], workspace: &'a mut Workspace<T, W>) -> &'a mut [Line<T, W>] {
+        let unit = |&class: &u32| {
+            let share = 1.0 / self.classes.size(class as usize) as f64;
+            (self.operator.position(class as usize), share)
+        };
+        let units: Vec<(u32, f64)> = classes.iter().map(unit).collect();
+        clenshaw_units(&self.operator, self.series.coefficients(), &units, workspace)
+    }
 }
 
 /// An estimate of the largest rounding error of an entry.
 ///
 /// Measured, because a rigorous bound is too large by orders of magnitude: some columns are computed in both
 /// precisions; their difference is the rounding of the single one. In double it is smaller by the ratio of the units.
-fn rounding(double: &Operator<f64>, single: &Operator<f32>, series: &Series, precision: Precision) -> f64 {
-    let nodes = double.nodes();
-    let mut units: Vec<u32> =
-        (0..PROBES.min(nodes)).map(|i| (i * nodes / PROBES.min(nodes)) as u32).collect();
-    units.dedup();
-    let mut wide = Workspace::<f64, PROBES>::new(nodes);
-    let mut narrow = Workspace::<f32, PROBES>::new(nodes);
-    let exact = clenshaw_units(double, series.coefficients(), &units, &mut wide);
-    let rounded = clenshaw_units(single, series.coefficients(), &units, &mut narrow);
+fn rounding(double: &Polynomial<'_, f64>, single: &Polynomial<'_, f32>, precision: Precision) -> f64 {
+    let count = double.classes.count();
+    let probes = PROBES.min(count);
+    let classes: Vec<u32> = (0..probes).map(|i| double.operator.name(i * count / probes)).collect();
+    let mut wide: Workspace<f64, PROBES> = double.workspace();
+    let mut narrow: Workspace<f32, PROBES> = single.workspace();
+    let (exact, rounded) =
+        rayon::join(|| double.panel(&classes, &mut wide), || single.panel(&classes, &mut narrow));
     let pairs = exact.iter().flat_map(|line| line.0).zip(rounded.iter().flat_map(|line| line.0));
     let largest = pairs.map(|(a, b)| (a - f64::from(b)).abs()).fold(f64::from(f32::EPSILON), f64::max);
     match precision {

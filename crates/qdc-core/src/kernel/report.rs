@@ -23,7 +23,7 @@ pub struct KernelReport {
     /// The pairs that entered: all, or how many; that can be more than asked for, as groups of equal eigenvalues are
     /// taken whole.
     pub pairs: Pairs,
-    /// The route: `chebyshev`, `inverse`, or the solver the eigenpairs came from.
+    /// The route: `chebyshev`, `elimination`, or the solver the eigenpairs came from.
     pub solver: String,
     /// Why that route.
     pub reason: String,

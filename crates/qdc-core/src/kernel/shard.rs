@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuiltKernel, Kernel, KernelReport, Route, finish};
+use super::{BuiltKernel, Kernel, KernelReport, Made, finish};
 use crate::sparsify::{Row, Rule};
-use crate::{Csr, Error, Graph, Transition, Watch};
+use crate::{Csr, Error, Graph};
 
 /// What a shard is a part of: two shards fit together if all but the range is the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,30 +32,20 @@ pub struct Shard {
     pub manifest: ShardManifest,
 }
 
+/// Checks the range, has the rows made by `make`, and labels them.
 pub(super) fn build(
     kernel: &Kernel,
     graph: &Graph,
     rows: Range<usize>,
-    watch: &Watch,
+    make: impl FnOnce(&Rule, &[u32]) -> Result<Made, Error>,
 ) -> Result<Shard, Error> {
     let nodes = graph.nodes();
     if rows.start >= rows.end || rows.end > nodes {
         return Err(Error::RowRange { start: rows.start, end: rows.end, nodes });
     }
-    let plan = kernel.plan(graph)?;
-    watch.note(&plan.to_string());
-    let transition = Transition::with_self_loop(graph, kernel.self_loop)?;
     let rule = Rule { upper: false, ..kernel.rule() };
     let names: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-    let (kept, mut report) = if plan.route == Route::Spectral {
-        let spectrum = kernel.eigensolver().solve(&transition, watch)?;
-        let weighted = kernel.weigh(&spectrum)?;
-        let report = kernel.spectral_report(&weighted, &transition, plan.reason, watch)?;
-        (weighted.rows(&rule, &names, watch)?, report)
-    } else {
-        let made = kernel.make_rows(&plan, &transition, &rule, &names, watch)?;
-        (made.rows, made.report)
-    };
+    let Made { rows: kept, mut report } = make(&rule, &names)?;
     let matrix = Csr::from_rows(nodes, kept.into_iter().map(|row| (row.columns, row.values)))?;
     report.entries = matrix.entries();
     report.density = matrix.density();

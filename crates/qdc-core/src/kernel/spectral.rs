@@ -6,8 +6,9 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use super::{BuiltKernel, Kernel, KernelReport, finish};
+use super::{BuiltKernel, Kernel, KernelReport, Made, finish};
 use crate::chebyshev::{Operator, apply};
+use crate::scramble::scramble;
 use crate::sparsify::{Row, Rule};
 use crate::{Error, Filter, Pairs, Sparsify, Spectrum, Transition, Watch};
 
@@ -19,7 +20,7 @@ const NEGLIGIBLE: f64 = 1e-16;
 const PROBES: usize = 64;
 
 /// The pairs of a spectrum that enter a kernel, with their weights.
-pub(super) struct Weighted<'a> {
+struct Weighted<'a> {
     spectrum: &'a Spectrum,
     range: Range<usize>,
     weights: Vec<f64>,
@@ -45,8 +46,23 @@ impl Kernel {
         )
     }
 
+    /// The given rows as each keeps them, from eigenpairs.
+    pub(super) fn rows_over_pairs(
+        &self,
+        spectrum: &Spectrum,
+        transition: &Transition,
+        reason: String,
+        rule: &Rule,
+        rows: &[u32],
+        watch: &Watch,
+    ) -> Result<Made, Error> {
+        let weighted = self.weigh(spectrum)?;
+        let rows = weighted.rows(rule, rows, watch)?;
+        Ok(Made { rows, report: self.spectral_report(&weighted, transition, reason, watch)? })
+    }
+
     /// The pairs asked for, with the filter's value at each.
-    pub(super) fn weigh<'a>(&self, spectrum: &'a Spectrum) -> Result<Weighted<'a>, Error> {
+    fn weigh<'a>(&self, spectrum: &'a Spectrum) -> Result<Weighted<'a>, Error> {
         let range = match self.pairs {
             Pairs::All if spectrum.is_complete() => 0..spectrum.pairs(),
             Pairs::All => {
@@ -69,7 +85,7 @@ impl Kernel {
         Ok(Weighted { spectrum, range, weights })
     }
 
-    pub(super) fn spectral_report(
+    fn spectral_report(
         &self,
         weighted: &Weighted<'_>,
         transition: &Transition,
@@ -106,7 +122,7 @@ impl Kernel {
 
 impl Weighted<'_> {
     /// The given rows (ascending), in blocks that lie the same whichever rows are asked for, so that their bits do too.
-    pub(super) fn rows(&self, rule: &Rule, rows: &[u32], watch: &Watch) -> Result<Vec<Row>, Error> {
+    fn rows(&self, rule: &Rule, rows: &[u32], watch: &Watch) -> Result<Vec<Row>, Error> {
         let nodes = self.spectrum.nodes();
         let used = |weight: &f64| weight.abs() > NEGLIGIBLE;
         let (Some(first), Some(last)) =
@@ -201,13 +217,7 @@ fn share(part: f64, whole: f64) -> Option<f64> {
 /// An estimate of the trace of P(L): the mean of z^T P(L) z over random sign vectors z from a fixed seed.
 fn trace(filter: &Filter, transition: &Transition, watch: &Watch) -> Result<f64, Error> {
     let nodes = transition.nodes();
-    let sign = |at: usize| {
-        // The finaliser of SplitMix64
-        let mut bits = (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        if (bits ^ (bits >> 31)) & 1 == 0 { 1.0 } else { -1.0 }
-    };
+    let sign = |at: usize| if scramble(at as u64) & 1 == 0 { 1.0 } else { -1.0 };
     let probes: Vec<f64> = (0..nodes * PROBES).map(sign).collect();
     let series = crate::chebyshev::Series::of(filter, 1e-6)?;
     let images = apply(&Operator::new(transition), series.coefficients(), &probes, PROBES, watch)?;

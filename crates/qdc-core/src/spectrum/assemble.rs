@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::groups;
 use super::structure::Structure;
+use crate::scramble::scramble;
 use crate::{Error, Transition, Watch};
 
 /// Eigenpairs of one block of the structure, eigenvalues ascending.
@@ -123,7 +124,7 @@ fn orthogonality(nodes: usize, vectors: &[f64]) -> f64 {
     const PROBES: usize = 8;
     const ROWS: usize = 1024;
     let signs = |pair: usize| {
-        let bits = hash(pair as u64);
+        let bits = scramble(pair as u64);
         std::array::from_fn::<f64, PROBES, _>(|probe| if bits >> probe & 1 == 1 { 1.0 } else { -1.0 })
     };
     let mut sums = vec![[0.0; PROBES]; nodes];
@@ -147,12 +148,4 @@ fn orthogonality(nodes: usize, vectors: &[f64]) -> f64 {
             (0..PROBES).map(|probe| (image[probe] - signs[probe]).abs()).fold(0.0, f64::max)
         })
         .reduce(|| 0.0, f64::max)
-}
-
-/// A fixed scrambling of 64 bits (the finaliser of splitmix64).
-pub(super) fn hash(value: u64) -> u64 {
-    let mut bits = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -4,9 +4,10 @@
 //! factors, they integrate to the cumulated density with a resolution of about pi / degree; the relative error of a
 //! count c is about sqrt(2 / (16 c)).
 
-use super::assemble::hash;
 use super::panels::{Panel, product};
-use crate::chebyshev::{Line, Operator, Rows, WIDTH_F64 as WIDTH, step};
+use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
+use crate::lines::{Line, Rows, step};
+use crate::scramble::scramble;
 use crate::{Error, Watch};
 
 /// An estimate of the number of eigenvalues below x.
@@ -26,7 +27,7 @@ impl Density {
         let rows = operator.nodes();
         let start: Panel = (0..rows)
             .map(|row| {
-                let bits = hash(seed ^ hash(row as u64 ^ 0xde51_7a00_0000_0000));
+                let bits = scramble(seed ^ scramble(row as u64 ^ 0xde51_7a00_0000_0000));
                 Line(std::array::from_fn(|lane| if bits >> lane & 1 == 1 { 1.0 } else { -1.0 }))
             })
             .collect();

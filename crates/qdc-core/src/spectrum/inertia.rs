@@ -153,6 +153,22 @@ mod tests {
     }
 
     #[test]
+    fn isolated_vertices_are_counted() {
+        // L is the identity.
+        for nodes in [1, 2, 60] {
+            let transition = Transition::new(&Graph::from_edges(nodes, [], EdgeRule::Undirected).unwrap());
+            let inertia = Inertia::new(transition.matrix(), None).unwrap();
+            for (shift, expected) in [(-0.5, 0), (0.0, 0), (0.5, 0), (1.5, nodes)] {
+                assert_eq!(
+                    inertia.below(shift, &Watch::silent()).unwrap(),
+                    Some(expected),
+                    "{nodes}, {shift}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_ring_is_counted_at_every_shift() {
         let graph = Graph::from_edges(31, (0..31).map(|i| (i, (i + 1) % 31)), EdgeRule::Undirected).unwrap();
         let transition = Transition::new(&graph);

@@ -13,10 +13,11 @@ use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, re
 use faer::{Accum, Conj, Mat, MatRef};
 use rayon::prelude::*;
 
-use super::assemble::hash;
 use super::dense::parts;
 use crate::Error;
-use crate::chebyshev::{Line, Operator, Rows, WIDTH_F64 as WIDTH, step};
+use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
+use crate::lines::{Line, Rows, step};
+use crate::scramble::scramble;
 
 /// Sixteen columns, row by row.
 pub(super) type Panel = Vec<Line<f64, WIDTH>>;
@@ -95,9 +96,9 @@ pub(super) fn times(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
 
 /// Random numbers in (-1, 1), the same for the same seed, row and column.
 pub(super) fn random(rows: usize, columns: usize, seed: u64) -> Mat<f64> {
-    let start = hash(seed ^ 0x5eed_0f5b_10c5_0000);
+    let start = scramble(seed ^ 0x5eed_0f5b_10c5_0000);
     Mat::from_fn(rows, columns, |row, column| {
-        let bits = hash(start ^ hash(((column as u64) << 32) | row as u64));
+        let bits = scramble(start ^ scramble(((column as u64) << 32) | row as u64));
         (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     })
 }

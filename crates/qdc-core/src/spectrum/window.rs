@@ -17,7 +17,8 @@ use super::folded::{Folded, Outcome, Wanted, certify, everything};
 use super::groups::GROUP_TOLERANCE;
 use super::inertia::Inertia;
 use super::panels::{Panel, map_panels, product, random};
-use crate::chebyshev::{Line, Operator, Rows, WIDTH_F64 as WIDTH, step};
+use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
+use crate::lines::{Line, Rows, step};
 use crate::{Csr, Error, Watch};
 
 /// Residuals a pair must reach.
@@ -170,7 +171,7 @@ impl Folded {
     }
 
     /// T_degree(((B - mu)^2 - c) / e) X.
-    fn filter(
+    pub(super) fn filter(
         &self,
         block: MatRef<'_, f64>,
         far: f64,

@@ -38,7 +38,7 @@ impl NpzWriter {
     /// Begins an archive whose entries are deflated, fast rather than tight.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = OutputFile::create(path.as_ref())?;
-        Ok(Self { file, entries: Vec::new(), compression: Some(Compression::new(3)) })
+        Ok(Self { file, entries: Vec::new(), compression: Some(Compression::fast()) })
     }
 
     /// Begins an archive whose entries are stored as they are: larger, and several times faster.

@@ -1,4 +1,5 @@
-//! One step of the recurrence, previous <- scale L current - previous, where nearly all the time of a kernel goes.
+//! Panels of numbers, one line for each vertex, and the two loops over them where nearly all the time of a kernel goes:
+//! a step of Clenshaw's recurrence, previous <- scale L current - previous, and back substitution, x_i <- x_i - sum_j R_ij x_j.
 //!
 //! Compiled three times (AVX-512, AVX2 with fused multiply-add, and the baseline of the target) and chosen at run
 //! time. Unsafe, for two reasons that were measured: bounds checks in the innermost loop, and calls of functions
@@ -8,8 +9,11 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::Operator;
-use crate::Scalar;
+use crate::chebyshev::Operator;
+use crate::{Csr, Scalar};
+
+/// On aarch64 fused multiply-add belongs to the baseline; on x86-64 without it, `mul_add` would be a library call.
+const FUSED_AT_BASELINE: bool = cfg!(target_arch = "aarch64");
 
 /// W numbers of one vertex, aligned so that no load of 64 bytes straddles two cache lines.
 #[derive(Clone, Copy, Debug)]
@@ -67,9 +71,7 @@ pub(crate) fn step<T: Scalar, const W: usize>(
             return unsafe { step_avx2(operator, rows, scale, current, previous) };
         }
     }
-    // On aarch64 fused multiply-add belongs to the baseline; on x86-64 without it, `mul_add` would be a library call.
-    const FUSED: bool = cfg!(target_arch = "aarch64");
-    step_here::<T, W, FUSED>(operator, rows, scale, current, previous);
+    step_here::<T, W, FUSED_AT_BASELINE>(operator, rows, scale, current, previous);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -142,6 +144,79 @@ fn step_row<T: Scalar, const W: usize, const FUSED: bool>(
     }
     for lane in 0..W {
         previous[lane] = multiply_add::<T, FUSED>(sum[lane], scale, -previous[lane]);
+    }
+}
+
+/// A strictly lower triangular matrix: the columns of a row lie before it.
+#[derive(Clone, Debug)]
+pub(crate) struct Triangle(Csr<f64>);
+
+impl Triangle {
+    /// # Panics
+    /// If an entry does not lie below the diagonal.
+    pub(crate) fn new(matrix: Csr<f64>) -> Self {
+        // Columns ascend, so the last is the largest.
+        let below = |row: usize| matrix.row(row).0.last().is_none_or(|&column| (column as usize) < row);
+        assert!((0..matrix.rows()).all(below), "every entry lies below the diagonal");
+        Self(matrix)
+    }
+
+    pub(crate) fn matrix(&self) -> &Csr<f64> {
+        &self.0
+    }
+}
+
+/// `x[i] <- x[i] - sum_j R_ij x[j]` for the rows from `first` on, in ascending order.
+///
+/// # Panics
+/// If the panel does not have one line for each row.
+pub(crate) fn substitute<const W: usize>(triangle: &Triangle, first: usize, panel: &mut [Line<f64, W>]) {
+    assert_eq!(panel.len(), triangle.0.rows(), "one line for each row");
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
+            // SAFETY: the CPU was just asked.
+            return unsafe { substitute_avx512(triangle, first, panel) };
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the CPU was just asked.
+            return unsafe { substitute_avx2(triangle, first, panel) };
+        }
+    }
+    substitute_here::<W, FUSED_AT_BASELINE>(triangle, first, panel);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn substitute_avx512<const W: usize>(triangle: &Triangle, first: usize, panel: &mut [Line<f64, W>]) {
+    substitute_here::<W, true>(triangle, first, panel);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn substitute_avx2<const W: usize>(triangle: &Triangle, first: usize, panel: &mut [Line<f64, W>]) {
+    substitute_here::<W, true>(triangle, first, panel);
+}
+
+#[inline(always)]
+fn substitute_here<const W: usize, const FUSED: bool>(
+    triangle: &Triangle,
+    first: usize,
+    panel: &mut [Line<f64, W>],
+) {
+    for row in first..panel.len() {
+        let (done, rest) = panel.split_at_mut(row);
+        let (indices, values) = triangle.0.row(row);
+        let mut sum = rest[0].0;
+        for (&index, &value) in indices.iter().zip(values) {
+            // SAFETY: every column of a `Triangle` lies before its row (checked where it was made), and `done` has
+            // as many lines as there are rows before this one.
+            let other = unsafe { done.get_unchecked(index as usize) };
+            for lane in 0..W {
+                sum[lane] = multiply_add::<f64, FUSED>(-value, other[lane], sum[lane]);
+            }
+        }
+        rest[0].0 = sum;
     }
 }
 

@@ -1,0 +1,104 @@
+//! Rows of a kernel from panels of columns, each sparsified before the next is made.
+//!
+//! Q = f(L) is symmetric, so a column is a row. A column is made once for each class of vertices that L cannot tell
+//! apart, as f(L) 1_c / t, and lifted to the rows of the class where it is decided what they keep. What is kept streams
+//! straight into the result; N x N numbers are never stored.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::lines::Line;
+use crate::sparsify::{Lane, Row, Rule};
+use crate::twins::Classes;
+use crate::{Error, Filter, Scalar, Transition, Watch};
+
+/// A way to columns of f(L) on vectors that are constant on classes.
+///
+/// A column must not depend on those beside it: shards and threads group them differently.
+pub(super) trait Columns<T: Scalar, const W: usize>: Sync {
+    /// The memory of one worker.
+    type Workspace: Send;
+
+    fn workspace(&self) -> Self::Workspace;
+
+    /// The line of a class in a panel; classes of near lines are cheap together.
+    fn position(&self, class: u32) -> u32;
+
+    /// The columns f(L) 1_c / t of up to W classes c.
+    fn panel<'a>(&self, classes: &[u32], workspace: &'a mut Self::Workspace) -> &'a mut [Line<T, W>];
+}
+
+/// L, its classes and the filter: what lifts a panel to rows of the kernel.
+pub(super) struct Lift<'a> {
+    pub(super) transition: &'a Transition,
+    pub(super) classes: &'a Classes,
+    pub(super) filter: &'a Filter,
+}
+
+/// Rows wanted, by the lines of their classes.
+struct Wanted {
+    rows: Vec<u32>,
+    /// Where each row was asked for.
+    places: Vec<usize>,
+    /// The class and the rows of each column to be made.
+    columns: Vec<(u32, Range<usize>)>,
+}
+
+impl Lift<'_> {
+    /// What each of `rows` keeps.
+    pub(super) fn keep<T: Scalar, const W: usize, C: Columns<T, W>>(
+        &self,
+        source: &C,
+        rule: &Rule,
+        rows: &[u32],
+        watch: &Watch,
+    ) -> Result<Vec<Row>, Error> {
+        let lines: Vec<u32> = self.classes.of_vertex().iter().map(|&class| source.position(class)).collect();
+        let wanted = self.wanted(&lines, rows);
+        let phase = watch.phase("kernel rows", rows.len() as u64);
+        let blocks = wanted
+            .columns
+            .par_chunks(W)
+            .map_init(
+                || source.workspace(),
+                |workspace, block| {
+                    let names: Vec<u32> = block.iter().map(|column| column.0).collect();
+                    let panel = source.panel(&names, workspace);
+                    let lanes: Vec<Lane<'_>> = block
+                        .iter()
+                        .map(|(class, range)| self.lane(*class, &wanted.rows[range.clone()]))
+                        .collect();
+                    let kept = rule.keep_panel(&lanes, &lines, panel);
+                    phase.advance(kept.len() as u64)?;
+                    Ok(kept)
+                },
+            )
+            .collect::<Result<Vec<_>, Error>>()?;
+        let mut kept = vec![Row::default(); rows.len()];
+        for (&place, row) in wanted.places.iter().zip(blocks.into_iter().flatten()) {
+            kept[place] = row;
+        }
+        Ok(kept)
+    }
+
+    fn lane<'a>(&'a self, class: u32, rows: &'a [u32]) -> Lane<'a> {
+        let eigenvalue = self.classes.eigenvalue(self.transition.matrix(), class as usize);
+        let apart = eigenvalue.map_or(0.0, |eigenvalue| self.filter.evaluate(eigenvalue));
+        Lane { rows, class: self.classes.members(class as usize), apart }
+    }
+
+    fn wanted(&self, lines: &[u32], rows: &[u32]) -> Wanted {
+        let mut places: Vec<usize> = (0..rows.len()).collect();
+        places.sort_unstable_by_key(|&place| (lines[rows[place] as usize], rows[place]));
+        let rows: Vec<u32> = places.iter().map(|&place| rows[place]).collect();
+        let class = |row: u32| self.classes.of_vertex()[row as usize];
+        let mut columns = Vec::new();
+        let mut start = 0;
+        for same in rows.chunk_by(|&a, &b| class(a) == class(b)) {
+            columns.push((class(same[0]), start..start + same.len()));
+            start += same.len();
+        }
+        Wanted { rows, places, columns }
+    }
+}
