@@ -163,7 +163,7 @@ mod tests {
         let files: Vec<_> =
             std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(files, ["pairs.partial.npz"]);
-        let npz = qdc_data::npz::Npz::open(&folder.path().join("pairs.partial.npz")).unwrap();
+        let npz = qdc_data::npz::Npz::open(folder.path().join("pairs.partial.npz")).unwrap();
         assert_eq!(npz.vector::<f64>("eigenvalues").unwrap(), partial.eigenvalues());
     }
 }

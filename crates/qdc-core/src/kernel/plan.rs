@@ -65,7 +65,7 @@ pub(super) struct Prepared {
 /// The route with what it needs.
 pub(super) enum Way {
     Polynomial { classes: Classes },
-    Elimination { classes: Classes, elimination: Elimination },
+    Elimination { classes: Classes, elimination: Box<Elimination> },
     Spectral,
 }
 
@@ -125,7 +125,11 @@ impl Kernel {
                 flops: cost.flops,
                 memory: cost.memory + self.kept(transition.nodes()),
             };
-            return Ok(Prepared { plan, transition, way: Way::Elimination { classes, elimination } });
+            return Ok(Prepared {
+                plan,
+                transition,
+                way: Way::Elimination { classes, elimination: Box::new(elimination) },
+            });
         }
         let Some(series) = series else {
             return Ok(self.spectral(transition, "the filter is too sharp for a polynomial"));

@@ -50,6 +50,10 @@ impl<'a> Inertia<'a> {
         watch.check()?;
         let n = self.matrix.rows();
         let lower = lower_triangle(self.matrix, shift);
+        let SymbolicCholeskyRaw::Supernodal(supernodes) = self.symbolic.raw() else {
+            // Where nothing is to be eliminated, supernodes cannot be had; the matrix is its own D.
+            return Ok(if lower.compute_nnz() == n { negatives(lower.val(), &vec![0.0; n]) } else { None });
+        };
         let par: Par = parts();
         let mut values = vec![0.0; self.symbolic.len_val()];
         let mut subdiagonal = vec![0.0; n];
@@ -71,7 +75,6 @@ impl<'a> Inertia<'a> {
             MemStack::new(&mut buffer),
             params(),
         );
-        let SymbolicCholeskyRaw::Supernodal(supernodes) = self.symbolic.raw() else { return Ok(None) };
         let mut diagonal = Vec::with_capacity(n);
         for node in 0..supernodes.n_supernodes() {
             let columns = supernodes.supernode_end()[node] - supernodes.supernode_begin()[node];
@@ -157,7 +160,7 @@ mod tests {
         // L is the identity.
         for nodes in [1, 2, 60] {
             let transition = Transition::new(&Graph::from_edges(nodes, [], EdgeRule::Undirected).unwrap());
-            let inertia = Inertia::new(transition.matrix(), None).unwrap();
+            let inertia = Inertia::new(transition.matrix(), Some(1 << 20)).unwrap();
             for (shift, expected) in [(-0.5, 0), (0.0, 0), (0.5, 0), (1.5, nodes)] {
                 assert_eq!(
                     inertia.below(shift, &Watch::silent()).unwrap(),

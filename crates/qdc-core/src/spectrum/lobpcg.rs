@@ -1,14 +1,12 @@
 //! The published way: LOBPCG on the folded operator F = (B - mu)^2, whose smallest pairs are those nearest to mu.
 //!
-//! Sixteen vectors at a time. Each step finds the best vectors in the span of the iterate X, the preconditioned residual W
-//! and the last direction P; that basis is cleared of what is locked and orthonormalised by reflections, twice, so that
+//! Sixteen vectors at a time. Each step finds the best vectors in the span of the iterate X, the residual W and the
+//! last direction P; that basis is cleared of what is locked and orthonormalised by reflections, twice, so that
 //! converged directions cannot spoil it. The leading converged vectors are locked, the rest go on. In the end
 //! Rayleigh-Ritz with B itself, in the span of what is locked, separates pairs on either side of mu, which F cannot tell apart.
 //!
-//! F squares the condition number, so the residual alone is a poor direction. It is multiplied by a Chebyshev
-//! polynomial of F that favours what lies nearer than the iterate, which saves steps, whose dense algebra costs ten
-//! times a product. Still slow: it is here because the published results were made with it. On failure the shift is
-//! nudged by 1e-6, at most five times.
+//! F squares the condition number and there is no preconditioner, so this is slow: it is here because the
+//! published results were made with it. On failure the shift is nudged by 1e-6, at most five times.
 
 use faer::{Mat, MatRef};
 
@@ -27,8 +25,6 @@ const LOCK: f64 = 1e-12;
 const TOLERANCE: f64 = 1e-7;
 /// Steps for one batch of vectors before an attempt fails.
 const STEPS: usize = 1500;
-/// Degree in F of the polynomial that preconditions.
-const DEGREE: usize = 40;
 /// Shifts tried after the first.
 const NUDGES: usize = 5;
 /// How far each nudge goes.
@@ -156,7 +152,6 @@ impl Search {
             } else {
                 Mat::zeros(basis.nrows(), 0)
             };
-            let residual = self.precondition(&residual, values[BLOCK - 1])?;
             basis = self.clear(join(&[iterate.as_ref(), residual.as_ref(), direction.as_ref()]).as_ref());
             self.iterate = iterate;
             phase.advance(1)?;
@@ -175,14 +170,6 @@ impl Search {
             basis = orthonormalize(basis);
         }
         basis
-    }
-
-    /// The residual with what lies farther from mu than the iterate, whose largest value of F is given, damped.
-    fn precondition(&mut self, residual: &Mat<f64>, largest: f64) -> Result<Mat<f64>, Error> {
-        let far = largest.max(0.0).sqrt().clamp(1e-6, 0.9 * self.folded.bound());
-        self.applications += (2 * DEGREE * residual.ncols()) as u64;
-        // Columns of length one: those nearly converged would else drown in what rounding leaves of the others.
-        self.folded.filter(scaled(residual.as_ref()).as_ref(), far, DEGREE, &Watch::silent())
     }
 
     /// (B - mu)^2 X.

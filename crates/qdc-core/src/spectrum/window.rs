@@ -171,7 +171,7 @@ impl Folded {
     }
 
     /// T_degree(((B - mu)^2 - c) / e) X.
-    pub(super) fn filter(
+    fn filter(
         &self,
         block: MatRef<'_, f64>,
         far: f64,
