@@ -69,6 +69,7 @@ fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error_with_a_remedy_and_leaves_no_file() {
+    use std::process::Command;
     let folder = tempfile::tempdir().unwrap();
     // A device on which every write fails for want of space, under a name with a known format
     let full = folder.path().join("full.mtx");
@@ -94,6 +95,7 @@ fn a_full_disk_is_an_error_with_a_remedy_and_leaves_no_file() {
 #[cfg(unix)]
 fn an_interrupted_kernel_leaves_no_file() {
     use std::io::{BufRead, BufReader};
+    use std::process::Command;
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_qdc"))
         .args("kernel er:n=9000,p=0.001,seed=1 --sigma 0.1 --solver chebyshev -o q.npz".split_whitespace())
