@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
+from ._call import Progress, Report, call, whole
 from ._graph import GraphLike, as_graph, csr
-from ._kernel import Progress, Report
 from .errors import ParameterError
 
 if TYPE_CHECKING:
@@ -76,10 +76,8 @@ def sdrf(
     3
     """
     read = as_graph(graph)
-    if iterations < 0:
-        raise ParameterError(f"iterations = {iterations} is out of range: not negative")
-    call = {"threads": threads, "progress": progress}
-    arrays, report = _core.sdrf(read, iterations, tau, removal_bound, variant, seed, call)
+    steps, draws = whole("iterations", iterations), whole("seed", seed)
+    arrays, report = _core.sdrf(read, steps, tau, removal_bound, variant, draws, call(threads, progress))
     matrix = csr(arrays, read.nodes)
     return (matrix, report) if return_report else matrix
 
@@ -109,10 +107,10 @@ def dynamics(
     read = as_graph(graph)
     moments = np.ascontiguousarray(times, dtype=np.float64)
     field = None if potential is None else np.ascontiguousarray(potential, dtype=np.float64)
-    call = {"threads": threads, "progress": progress}
+    how = call(threads, progress)
 
     def evolve(state: NDArray[np.float64]) -> NDArray[Any]:
-        real, imaginary = _core.dynamics(read, equation, state, moments, field, self_loop, call)
+        real, imaginary = _core.dynamics(read, equation, state, moments, field, self_loop, how)
         return real if imaginary is None else real + 1j * imaginary
 
     if np.ndim(start) == 0:

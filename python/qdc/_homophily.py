@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from . import _core
+from ._call import Progress, Report, call, whole
 from ._graph import GraphLike, as_graph, as_numpy
-from ._kernel import Progress, Report, Sign
+from ._kernel import Sign
 from ._spectrum import Spectrum
 from .errors import ParameterError
 
@@ -98,9 +99,9 @@ def spectral_homophily(
     >>> seen.eigenvalues[-2:].round(3), seen.homophily[-2:].round(3)
     (array([0.899, 1.   ]), array([0.941, 0.485]))
     """
-    call = {"threads": threads, "progress": progress}
-    spectrum = graph if isinstance(graph, Spectrum) else Spectrum(graph, memory=memory, **call)  # type: ignore[arg-type]
-    points = _core.spectral_homophily(spectrum._core, label_array(labels), call)
+    how = call(threads, progress)
+    spectrum = graph if isinstance(graph, Spectrum) else Spectrum(graph, memory=memory, **how)
+    points = _core.spectral_homophily(spectrum._core, label_array(labels), how)
     return SpectralHomophily(
         eigenvalues=np.array([point["eigenvalue"] for point in points]),
         multiplicities=np.array([point["multiplicity"] for point in points], dtype=np.int64),
@@ -151,10 +152,9 @@ def window_homophily(
     """
     read = as_graph(graph)
     chosen = [(float(mu), float(sigma)) for mu, sigma in windows]
-    if probes < 1:
-        raise ParameterError(f"probes = {probes} is out of range: at least 1")
-    call = {"threads": threads, "progress": progress}
-    found = _core.window_homophily(read, _known_labels(labels, mask, read.nodes), chosen, probes, seed, call)
+    draws = (whole("probes", probes, at_least=1), whole("seed", seed))
+    known = _known_labels(labels, mask, read.nodes)
+    found = _core.window_homophily(read, known, chosen, *draws, call(threads, progress))
     names = ("mu", "sigma", "homophily", "spread", "agreement")
     return WindowHomophily(**{name: np.array([window[name] for window in found]) for name in names})
 
@@ -181,8 +181,8 @@ def suggest(
     (True, True)
     """
     read = as_graph(graph)
-    call = {"threads": threads, "progress": progress}
-    return _core.suggest(read, _known_labels(labels, mask, read.nodes), seed, call)
+    known = _known_labels(labels, mask, read.nodes)
+    return _core.suggest(read, known, whole("seed", seed), call(threads, progress))
 
 
 def label_array(labels: Any) -> NDArray[np.uint32]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, overload
 
 from scipy import sparse
 
 from . import _core
+from ._call import Progress, Report, call, memory_limit
 from ._graph import GraphLike, as_graph, csr
 from .errors import ParameterError
 from .filters import FilterLike, as_filter
@@ -18,9 +18,6 @@ Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev"]
 Sign: TypeAlias = Literal["positive", "absolute"]
 Normalize: TypeAlias = "Literal['sym', 'row', 'col', 'none'] | None"
 Precision: TypeAlias = Literal["f64", "f32"]
-Progress: TypeAlias = Callable[[str, int, int], object]
-"""Called as ``progress(phase, done, total)``, from the thread that made the call, several times a second."""
-Report: TypeAlias = "dict[str, Any]"
 
 
 @overload
@@ -135,7 +132,7 @@ def kernel(
     options = kernel_options(pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, memory)
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
     read = as_graph(graph)
-    arrays, report = _core.kernel(read, chosen._core, options, {"threads": threads, "progress": progress})
+    arrays, report = _core.kernel(read, chosen._core, options, call(threads, progress))
     matrix = csr(arrays, read.nodes)
     return (matrix, report) if return_report else matrix
 
@@ -174,8 +171,7 @@ def build_rows(
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
     read = as_graph(graph)
     start, stop = _row_range(rows, read.nodes)
-    call = {"threads": threads, "progress": progress}
-    arrays, _ = _core.build_rows(read, (start, stop), chosen._core, options, call)
+    arrays, _ = _core.build_rows(read, (start, stop), chosen._core, options, call(threads, progress))
     return csr(arrays, read.nodes)
 
 
@@ -196,11 +192,11 @@ def kernel_options(
         "sparsify": rule(sparsify),
         "sign": sign,
         "normalize": normalize or "none",
-        "self_loop": self_loop,
+        "self_loop": float(self_loop),
         "solver": solver,
-        "tolerance": tolerance,
+        "tolerance": float(tolerance),
         "precision": precision,
-        "memory": None if memory is None else int(memory),
+        "memory": memory_limit(memory),
     }
 
 

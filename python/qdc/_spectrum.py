@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from . import _core as core
+from ._call import Progress, Report, call, memory_limit, whole
 from ._graph import Graph, GraphLike, as_graph, csr
-from ._kernel import Normalize, Pairs, Progress, Report, Sign, Solver, kernel_options
+from ._kernel import Normalize, Pairs, Sign, Solver, kernel_options
 from .filters import FilterLike, as_filter
 from .sparsify import Epsilon, Sparsify
 
@@ -55,9 +56,8 @@ class Spectrum:
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
-        limit = None if memory is None else int(memory)
-        call = {"threads": threads, "progress": progress}
-        self._core = core.Spectrum(as_graph(graph), str(pairs), around, solver, self_loop, limit, seed, call)
+        how = (memory_limit(memory), whole("seed", seed), call(threads, progress))
+        self._core = core.Spectrum(as_graph(graph), str(pairs), around, solver, self_loop, *how)
 
     @staticmethod
     def _of(found: core.Spectrum) -> Spectrum:
@@ -181,7 +181,6 @@ class Spectrum:
         options = kernel_options(
             wanted, sparsify, sign, normalize, 1.0, "auto", core.DEFAULTS["tolerance"], "f64", None
         )
-        call = {"threads": threads, "progress": progress}
-        arrays, report = core.kernel_from(self._core, chosen._core, options, call)
+        arrays, report = core.kernel_from(self._core, chosen._core, options, call(threads, progress))
         matrix = csr(arrays, self.nodes)
         return (matrix, report) if return_report else matrix

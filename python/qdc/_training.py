@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from . import _core
-from ._kernel import Progress, Report
+from ._call import Progress, Report, call, whole
 from ._spectrum import Spectrum
 from .datasets import Dataset, load
 from .errors import ParameterError
@@ -45,9 +45,9 @@ def train(
     if spectrum is not None and spectrum.nodes != read.graph.nodes:
         raise ParameterError(f"a spectrum of {spectrum.nodes} vertices for a graph of {read.graph.nodes}")
     chosen = None if splits is None else list(splits)
-    call = {"threads": threads, "progress": progress}
     pairs = None if spectrum is None else spectrum._core
-    return _core.train(read._core, model, as_text(hyperparameters), chosen, seed, pairs, call)
+    how = (whole("seed", seed), pairs, call(threads, progress))
+    return _core.train(read._core, model, as_text(hyperparameters), chosen, *how)
 
 
 def tune(
@@ -79,12 +79,15 @@ def tune(
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
     """
     read = as_dataset(dataset, data_dir)
-    for name, value in {"trials": trials, "jobs": jobs, "batch": batch}.items():
-        if value is not None and value < 1:
-            raise ParameterError(f"{name} = {value} is out of range: at least 1")
-    address = None if study is None else str(study)
-    call = {"threads": threads, "progress": progress}
-    return _core.tune(read._core, model, trials, space, address, jobs, batch, seed, sampler, prune, budget, call)
+    settings = (
+        whole("trials", trials, at_least=1),
+        space,
+        None if study is None else str(study),
+        None if jobs is None else whole("jobs", jobs, at_least=1),
+        whole("batch", batch, at_least=1),
+        whole("seed", seed),
+    )
+    return _core.tune(read._core, model, *settings, sampler, prune, budget, call(threads, progress))
 
 
 def models() -> list[str]:

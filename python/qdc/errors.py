@@ -64,6 +64,8 @@ class ConvergenceError(QdcError, ArithmeticError):
 
 def _in_python(hint: str) -> str:
     """A hint of the command line in the words of Python: ``--pairs 512`` becomes ``pairs=512``."""
+    if re.search(r"\bqdc [a-z]+ ", hint):
+        return hint  # names a command, which the package installs
     hint = re.sub(
         r"(--directed )?--symmetrize or\|max\|mean",
         'qdc.Graph(A, symmetrize="or"), "max" or "mean"',

@@ -142,6 +142,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"precision": "f16"}, "f16"),
     ({"self_loop": -1.0}, "self_loop = -1"),
     ({"sparsify": 0.1}, "no rule"),
+    ({"memory": -1}, "memory = -1"),
+    ({"threads": 1.5}, "threads = 1.5"),
+    ({"threads": 0}, "threads = 0"),
+    ({"progress": 3}, "cannot be called"),
 ]
 
 
@@ -170,6 +174,8 @@ def test_too_little_memory_is_an_error_of_its_own(random_graph: sparse.csr_array
 def test_exceptions_survive_pickling() -> None:
     error = qdc.GraphError("wrong", "do --pairs 512 or --solver dense")
     again = pickle.loads(pickle.dumps(error))
+    command = qdc.DataError("missing", "fetch it: qdc data get cora --mirror URL")
+    assert command.hint == "fetch it: qdc data get cora --mirror URL"
     assert str(again) == str(error) == 'wrong\nhint: do pairs=512 or solver="dense"'
 
 

@@ -88,6 +88,20 @@ def test_raising_in_progress_stops_a_training() -> None:
     assert calls == 1
 
 
+def test_a_search_does_not_depend_on_threads_or_jobs() -> None:
+    made = [
+        qdc.tune(
+            "csbm:n=80,homophily=0.1,seed=0", "gcn+qdc", trials=6, space="wide", seed=2, threads=threads, jobs=jobs
+        )
+        for threads, jobs in ((1, 1), (1, 3), (2, None))
+    ]
+    assert made[0]["best"] == made[1]["best"] == made[2]["best"]
+    with pytest.raises(qdc.ParameterError, match="jobs = 0"):
+        qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", jobs=0)
+    with pytest.raises(qdc.ParameterError, match="threads = 0"):
+        qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", threads=0)
+
+
 def test_a_search_is_kept_in_a_file_that_optuna_opens(tmp_path: Path) -> None:
     import optuna
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +21,12 @@ class Dataset(InMemoryDataset):  # type: ignore[misc]
     Without ``root`` everything happens in memory. With it, the result of ``pre_transform`` is kept in that folder under
     a name that depends on every parameter of the transform, so that another transform is never served a stale file.
 
-    Nothing is downloaded here: see ``qdc.datasets.load`` for where the files come from.
+    Nothing is downloaded here: see ``qdc.datasets.load`` for where the files come from. Generators work too:
+
+    >>> import qdc
+    >>> dataset = qdc.pyg.Dataset("csbm:n=100,homophily=0.2,seed=0", pre_transform=qdc.pyg.QDC(mu=-0.5))
+    >>> dataset.num_classes, dataset[0].x.shape, dataset[0].train_mask.shape
+    (2, torch.Size([100, 32]), torch.Size([100, 10]))
     """
 
     def __init__(
@@ -46,9 +53,15 @@ class Dataset(InMemoryDataset):  # type: ignore[misc]
         return self._keep
 
     @property
-    def processed_file_names(self) -> str:
+    def processed_dir(self) -> str:
+        """A folder for each recipe: what another transform made is neither served nor warned about."""
         recipe = repr((self.name, self.pre_transform, self.pre_filter))
-        return f"{self.name.replace('/', '_')}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.pt"
+        digest = hashlib.sha256(recipe.encode()).hexdigest()[:16]
+        return os.path.join(self.root, "processed", re.sub(r"[^\w.-]", "_", self.name) + f"-{digest}")
+
+    @property
+    def processed_file_names(self) -> str:
+        return "data.pt"
 
     def process(self) -> None:
         """Makes the file that ``root`` keeps."""
