@@ -56,7 +56,7 @@ impl Panel {
             }
         }
         if !label.is_empty() {
-            svg.upward_text((self.left - 30.0, self.top + self.height / 2.0), TEXT, label);
+            svg.upward_text((self.left - 34.0, self.top + self.height / 2.0), TEXT, label);
         }
     }
 

@@ -17,14 +17,14 @@ const CELLS: usize = 90;
 /// With labels the vertices stand class by class, and lines part the classes: entries in the squares along the diagonal
 /// join like with like.
 pub fn sparsity(before: &Csr<f64>, after: &Csr<f64>, titles: [&str; 2], labels: Option<&[u32]>) -> Figure {
-    let side = (COLUMN - 62.0) / 2.0;
+    let side = (COLUMN - 66.0) / 2.0;
     let mut svg = Svg::new(COLUMN, side + 62.0);
     let mut csv = String::from("matrix,row,column,value\n");
     let (place, ends) = places(before.rows(), labels);
     for (number, (matrix, title)) in [before, after].into_iter().zip(titles).enumerate() {
         let nodes = matrix.rows();
         let panel = Panel {
-            left: 40.0 + number as f64 * (side + 14.0),
+            left: 44.0 + number as f64 * (side + 14.0),
             top: 18.0,
             width: side,
             height: side,
