@@ -1,8 +1,10 @@
 """Milliseconds per training epoch, evaluation included, on one thread: PyTorch Geometric, PyTorch by hand, qdc.
 
-The same two-layer network on the same graph for the same number of epochs, one after the other in one run. Time is CPU
-time, so that other work on the machine counts little; the least of several epochs (of several rounds) is taken for all
-three alike. The hand-written rival stores features as sparse rows and drops out stored entries only; it is the fairer one.
+The same two-layer network on the same graph, all rivals one after the other in one run for each line of the result. Time is
+CPU time, so that other work on the machine counts little; the least of several epochs (for qdc: of batches of epochs) is taken.
+The hand-written rival stores features as sparse rows and drops out stored entries only; it is the fairer one.
+
+Lines are added to results/compare.json as they come, the newest for each dataset, graph and model; `--table` prints them.
 
   python compare.py DATA [quick] [--datasets cora,cornell] [--models gcn,gat] [--graphs plain,qdc]
 """
@@ -12,20 +14,26 @@ import pathlib
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
+import torch_geometric
 from torch_geometric.nn import GATConv, GCNConv
 from torch_geometric.utils import to_torch_csr_tensor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OUT = ROOT / "bench/train/results"
+RESULTS = ROOT / "bench/train/results/compare.json"
 HIDDEN, HEADS, DROPOUT = 64, 4, 0.5
 # epsilon 1e-4 on the kernel of mu 0.5, sigma 0.1 (all pairs) keeps a million entries and more
-QDC = ["--mu", "0.5", "--sigma", "0.1", "--epsilon", "1e-4", "--pairs", "all"]
+QDC = ["--mu", "0.5", "--sigma", "0.1", "--epsilon", "1e-4", "--pairs", "all", "--directed", "--symmetrize", "or"]
+# PyTorch Geometric's attention keeps several numbers for each entry, head and column: above this they do not fit in 16 GB
+MOST_ENTRIES_FOR_PYG_GAT = 2_000_000
+# Its GCN keeps a row of the hidden layer for each entry
+MOST_ENTRIES_FOR_PYG_GCN = 6_000_000
 
 
 class Peer(torch.nn.Module):
@@ -64,10 +72,11 @@ class Hand(torch.nn.Module):
         return graph @ (h @ self.b) + self.d
 
 
-def epochs(net, x, graph, weight, y, train, val, count, seconds):
+def epochs(net, x, graph, weight, y, train, val, seconds):
+    """The least CPU time of an epoch, out of what fits in `seconds` (3 at least)."""
     optimizer = torch.optim.Adam(net.parameters(), lr=0.01, weight_decay=5e-4)
-    least, start = float("inf"), time.perf_counter()
-    for epoch in range(count + 2):
+    least, start, epoch = float("inf"), time.perf_counter(), 0
+    while epoch < 4 or (time.perf_counter() - start < seconds and epoch < 300):
         begin = time.process_time()
         net.train()
         optimizer.zero_grad()
@@ -76,10 +85,9 @@ def epochs(net, x, graph, weight, y, train, val, count, seconds):
         net.eval()
         with torch.no_grad():
             (net(x, graph, weight).argmax(1) == y)[val].float().mean().item()
-        if epoch >= 2 or time.process_time() - begin > 5:
+        if epoch > 0:
             least = min(least, 1e3 * (time.process_time() - begin))
-        if least < float("inf") and time.perf_counter() - start > seconds:
-            break
+        epoch += 1
     return least
 
 
@@ -98,72 +106,101 @@ def transition(data, nodes):
     return (d @ a @ d).tocsr()
 
 
-def ours(data, name, model, matrix, count):
-    command = [ROOT / "target/release/examples/epochs", f"{data}/{name}.npz", model, "--matrix", matrix, "--epochs", str(count)]
+def ours(program, data, name, model, matrix):
+    command = [program, f"{data}/{name}.npz", model, "--matrix", matrix]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def record(row):
+    """Writes the line into the results, in place of an older one."""
+    RESULTS.parent.mkdir(exist_ok=True)
+    machine = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    old = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+    key = lambda row: (row["dataset"], row["graph"], row["model"])
+    rows = [other for other in old if key(other) != key(row)] + [row]
+    RESULTS.write_text(json.dumps({
+        "machine": machine[0] if machine else platform.processor(), "cores": len(machine), "python": sys.version.split()[0],
+        "torch": torch.__version__, "torch_geometric": torch_geometric.__version__, "rows": rows}, indent=1))
+
+
+def table():
+    """The results as Markdown."""
+    print("| dataset | matrix | entries | network | PyG, ms | by hand, ms | qdc, ms | PyG / qdc | hand / qdc | evaluation, ms |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    def best(row, start):
+        found = {k[len(start):]: v for k, v in row["peers"].items() if k.startswith(start)}
+        form = min(found, key=found.get, default=None)
+        return (f"{found[form]:.3g} ({form})", f"{found[form] / row['qdc']:.1f}") if form else ("", "")
+    order = ["cornell", "cora", "chameleon", "squirrel", "pubmed"]
+    rows = json.loads(RESULTS.read_text())["rows"]
+    for row in sorted(rows, key=lambda row: (row["graph"] != "plain", row["model"] != "gcn", order.index(row["dataset"]))):
+        (pyg, pyg_ratio), (hand, hand_ratio) = best(row, "pyg "), best(row, "hand ")
+        print(f"| {row['dataset']} | {'L' if row['graph'] == 'plain' else 'Q'} | {row['entries']:,} | {row['model'].upper()} | {pyg} | "
+              f"{hand} | {row['qdc']:.3g} | {pyg_ratio} | {hand_ratio} | {row['qdc evaluate']:.2g} |")
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("data")
+    parser.add_argument("data", nargs="?")
     parser.add_argument("quick", nargs="?", help="cornell and cora on the plain graph only")
     parser.add_argument("--datasets", default="cornell,cora,chameleon,squirrel,pubmed")
     parser.add_argument("--models", default="gcn,gat")
     parser.add_argument("--graphs", default="plain,qdc")
-    parser.add_argument("--seconds", type=float, default=20, help="for each peer")
+    parser.add_argument("--seconds", type=float, default=8, help="for each peer")
+    parser.add_argument("--epochs", default=ROOT / "target/release/examples/epochs", help="the program that times qdc")
+    parser.add_argument("--qdc", default=ROOT / "target/release/qdc", help="the program that makes kernels")
+    parser.add_argument("--kernels", help="a folder to keep kernels in, to save making them again")
+    parser.add_argument("--table", action="store_true", help="print the recorded lines and end")
     a = parser.parse_args()
+    if a.table:
+        return table()
     if a.quick:
         a.datasets, a.graphs = "cornell,cora", "plain"
     torch.set_num_threads(1)
-    OUT.mkdir(exist_ok=True)
-    rows = []
-    for name in a.datasets.split(","):
-        data = dict(np.load(f"{a.data}/{name}.npz"))
-        dense = torch.from_numpy(data["node_features"].astype(np.float32))
-        y = torch.from_numpy(data["node_labels"].astype(np.int64))
-        train, val = (torch.from_numpy(data[k][0].astype(bool)) for k in ("train_masks", "val_masks"))
-        nodes, classes = len(y), int(y.max()) + 1
-        for graph in a.graphs.split(","):
-            if graph == "qdc" and name == "pubmed":
-                continue  # ten million entries: PyTorch Geometric's attention does not fit
-            path = f"/tmp/qdc-bench-{name}-{graph}.npz"
-            if graph == "plain":
-                sp.save_npz(path, transition(data, nodes))
-            else:
-                command = [ROOT / "target/release/qdc", "kernel", f"{a.data}/{name}.npz", *QDC, "-o", path, "--quiet"]
-                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            matrix = sp.csr_array(sp.load_npz(path))
-            coo = matrix.tocoo()
-            # entry (i, j) is the message from j to i
-            index = torch.from_numpy(np.stack([coo.col, coo.row]).astype(np.int64))
-            weight = torch.from_numpy(coo.data.astype(np.float32))
-            for model in a.models.split(","):
-                peers, count = {}, 30
-                # torch_sparse's layout stores the transpose; the matrix is symmetric
-                formats = {"edge_index": (index, weight), "csr": (to_torch_csr_tensor(index, weight, size=(nodes, nodes)), None)}
-                if model == "gat":
-                    formats = {"edge_index": (index, None)} if matrix.nnz > 500_000 else \
-                        {"edge_index": (index, None), "csr": (to_torch_csr_tensor(index, size=(nodes, nodes)), None)}
-                for form, (g, w) in formats.items():
-                    peers[f"pyg {form}"] = epochs(Peer(model, dense.shape[1], classes), dense, g, w, y, train, val, count, a.seconds)
-                if model == "gcn":
-                    sparse = dense.to_sparse_csr()
-                    peers["hand csr"] = epochs(Hand(dense.shape[1], classes), sparse, csr(matrix), None, y, train, val, count, a.seconds)
-                    if matrix.nnz > 0.05 * nodes * nodes:
-                        full = torch.from_numpy(matrix.toarray().astype(np.float32))
-                        peers["hand dense"] = epochs(Hand(dense.shape[1], classes), sparse, full, None, y, train, val, count, a.seconds)
-                own = min((ours(a.data, name, model, path, count) for _ in range(3)), key=lambda run: run["epoch_ms"])
-                pyg = min(v for k, v in peers.items() if k.startswith("pyg"))
-                best = min(peers.values())
-                row = {"dataset": name, "graph": graph, "entries": matrix.nnz, "model": model, **{k: round(v, 2) for k, v in peers.items()},
-                       "qdc": own["epoch_ms"], "qdc evaluate": own["evaluate_ms"], "form": own["form"],
-                       "pyg / qdc": round(pyg / own["epoch_ms"], 1), "best / qdc": round(best / own["epoch_ms"], 1)}
-                rows.append(row)
-                print(json.dumps(row), flush=True)
-    machine = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    record = {"machine": machine[0] if machine else platform.processor(), "cores": len(machine), "python": sys.version.split()[0],
-              "torch": torch.__version__, "rows": rows}
-    (OUT / "compare.json").write_text(json.dumps(record, indent=1))
+    with tempfile.TemporaryDirectory() as scratch:
+        kernels = pathlib.Path(a.kernels or scratch)
+        for name in a.datasets.split(","):
+            data = dict(np.load(f"{a.data}/{name}.npz"))
+            dense = torch.from_numpy(data["node_features"].astype(np.float32))
+            y = torch.from_numpy(data["node_labels"].astype(np.int64))
+            train, val = (torch.from_numpy(data[k][0].astype(bool)) for k in ("train_masks", "val_masks"))
+            nodes, classes = len(y), int(y.max()) + 1
+            for graph in a.graphs.split(","):
+                if graph == "qdc" and name == "pubmed":
+                    continue  # 200 million entries and more: no peer holds them
+                path = pathlib.Path(scratch) / f"{name}-plain.npz" if graph == "plain" else kernels / f"{name}.npz"
+                if graph == "plain":
+                    sp.save_npz(path, transition(data, nodes))
+                elif not path.exists():
+                    subprocess.run([a.qdc, "kernel", f"{a.data}/{name}.npz", *QDC, "-o", path, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+                matrix = sp.csr_array(sp.load_npz(path))
+                coo = matrix.tocoo()
+                # entry (i, j) is the message from j to i
+                index = torch.from_numpy(np.stack([coo.col, coo.row]).astype(np.int64))
+                weight = torch.from_numpy(coo.data.astype(np.float32))
+                for model in a.models.split(","):
+                    gcn, peers = model == "gcn", {}
+                    formats = {}
+                    # torch_sparse's layout stores the transpose; the matrix is symmetric
+                    if gcn or matrix.nnz <= MOST_ENTRIES_FOR_PYG_GAT:
+                        formats["csr"] = (to_torch_csr_tensor(index, weight if gcn else None, size=(nodes, nodes)), None)
+                    if matrix.nnz <= (MOST_ENTRIES_FOR_PYG_GCN if gcn else MOST_ENTRIES_FOR_PYG_GAT):
+                        formats["edge_index"] = (index, weight if gcn else None)
+                    for form, (g, w) in formats.items():
+                        peers[f"pyg {form}"] = epochs(Peer(model, dense.shape[1], classes), dense, g, w, y, train, val, a.seconds)
+                    if gcn:
+                        sparse = dense.to_sparse_csr()
+                        peers["hand csr"] = epochs(Hand(dense.shape[1], classes), sparse, csr(matrix), None, y, train, val, a.seconds)
+                        if matrix.nnz > 0.05 * nodes * nodes:
+                            full = torch.from_numpy(matrix.toarray().astype(np.float32))
+                            peers["hand dense"] = epochs(Hand(dense.shape[1], classes), sparse, full, None, y, train, val, a.seconds)
+                    own = min((ours(a.epochs, a.data, name, model, path) for _ in range(3)), key=lambda run: run["epoch_ms"])
+                    row = {"dataset": name, "graph": graph, "entries": matrix.nnz, "model": model,
+                           "peers": {k: round(v, 2) for k, v in peers.items()},
+                           "qdc": own["epoch_ms"], "qdc evaluate": own["evaluate_ms"], "form": own["form"]}
+                    print(json.dumps(row), flush=True)
+                    record(row)
+    table()
 
 
 main()

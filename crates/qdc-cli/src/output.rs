@@ -30,6 +30,12 @@ pub(crate) fn write(bytes: &[u8]) -> Result<(), Failure> {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| Failure::output(&error))
 }
 
+/// Fails as [`write_file`] would where a file cannot be made at all.
+pub(crate) fn check_writable(path: &std::path::Path) -> Result<(), Failure> {
+    qdc_data::output::OutputFile::create(path)?; // dropped: it leaves nothing behind
+    Ok(())
+}
+
 /// Writes a file, whole or not at all.
 pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut file = qdc_data::output::OutputFile::create(path)?;

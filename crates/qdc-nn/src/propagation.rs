@@ -4,6 +4,8 @@
 //! M^T; a symmetric matrix serves both, any other keeps its transpose. The form in which M is stored is chosen once,
 //! by what multiplies fastest (bench/train/RESULTS.md).
 
+use std::sync::OnceLock;
+
 use qdc_core::Csr;
 
 use crate::hardware::{View, product};
@@ -35,6 +37,8 @@ pub struct Propagation<T> {
     forward: Form<T>,
     /// M^T and its form; absent when M is symmetric.
     backward: Option<(Csr<T>, Form<T>)>,
+    /// Made when first asked for: only attention needs it.
+    by_column: OnceLock<Csr<usize>>,
 }
 
 /// How a matrix is stored for multiplication.
@@ -88,7 +92,7 @@ impl<T: Real> Propagation<T> {
             let form = Form::of(&transpose);
             (transpose, form)
         });
-        Self { matrix, forward, backward }
+        Self { matrix, forward, backward, by_column: OnceLock::new() }
     }
 
     /// M.
@@ -108,6 +112,18 @@ impl<T: Real> Propagation<T> {
             Form::Tiles(_) => "tiles",
             Form::Dense(_) => "dense",
         }
+    }
+
+    /// The entries of M column by column: row j lists the rows i that have an entry (i, j), and where it lies among the
+    /// entries of M.
+    pub(crate) fn entries_by_column(&self) -> &Csr<usize> {
+        self.by_column.get_or_init(|| {
+            let matrix = &self.matrix;
+            let places = (0..matrix.entries()).collect();
+            let (pointers, indices) = (matrix.pointers().to_vec(), matrix.indices().to_vec());
+            let numbered = Csr::new(matrix.rows(), matrix.columns(), pointers, indices, places);
+            numbered.expect("the pattern of a valid matrix").transpose()
+        })
     }
 
     /// Y = M X.

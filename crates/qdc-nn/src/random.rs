@@ -100,6 +100,17 @@ impl Mask {
         }
     }
 
+    /// Turns the sign of every entry that does not stay; `first` as in [`Mask::apply`].
+    #[inline(always)]
+    pub(crate) fn mark<T: Real>(self, first: usize, values: &mut [T]) {
+        for (block, values) in values.chunks_mut(BLOCK).enumerate() {
+            let kept = self.block(first + block * BLOCK);
+            for (value, kept) in values.iter_mut().zip(kept) {
+                *value = if kept { *value } else { -*value };
+            }
+        }
+    }
+
     /// 1 / (1 - rate).
     #[inline(always)]
     pub(crate) fn scale(self) -> f64 {

@@ -156,9 +156,11 @@ fn attention_has_the_gradient_of_its_differences_in_every_variant() {
     for heads in [Heads::Concatenate, Heads::Average] {
         for edge_values in [EdgeValues::Ignore, EdgeValues::Multiply, EdgeValues::Bias] {
             for dropout in [0.0, 0.4] {
-                let width = Width::blocks(2, 3);
-                let mut layer = Attention::new(matrix(), width, heads, edge_values, dropout, 1);
-                check_layer(&mut layer, width, true, &format!("{heads:?} {edge_values:?} {dropout}"));
+                // Heads are worked on in groups of 4 and of 1; those of 64 columns and more one by one.
+                for width in [Width::blocks(2, 3), Width::blocks(5, 11), Width::blocks(5, 66)] {
+                    let mut layer = Attention::new(matrix(), width, heads, edge_values, dropout, 1);
+                    check_layer(&mut layer, width, true, &format!("{heads:?} {edge_values:?} {dropout}"));
+                }
             }
         }
     }
@@ -207,7 +209,7 @@ fn check_network(architecture: &Architecture, features: &Features, name: &str) {
 }
 
 fn kinds() -> Vec<Kind> {
-    let gat = |edge_values| Kind::Gat { heads: 2, edge_values };
+    let gat = |edge_values| Kind::Gat { heads: 5, edge_values };
     vec![Kind::Mlp, Kind::Gcn, gat(EdgeValues::Ignore), gat(EdgeValues::Multiply), gat(EdgeValues::Bias)]
 }
 

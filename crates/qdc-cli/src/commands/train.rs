@@ -60,6 +60,9 @@ impl Train {
         for (name, value) in &self.set {
             hyperparameters.set(name, value)?;
         }
+        for path in self.save.iter().chain(&self.curves) {
+            output::check_writable(path)?; // before the work, not after it
+        }
         let dataset = self.dataset.load(session)?;
         let splits = self.splits.map_or_else(|| (0..dataset.splits.len()).collect(), |list| list.0);
         let experiment = Experiment {

@@ -11,18 +11,21 @@
 //! ```
 //!
 //! Heads are concatenated, or averaged. A row without entries gives 0. Cost: O((entries + vertices) * heads * width)
-//! time; besides activations, one number for each entry and head.
+//! time; besides activations, two numbers for each entry and head.
+
+mod backward;
+mod forward;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::backward::Backward;
+use self::forward::Forward;
 use super::{Layer, Parameter, Pass, Start};
-use crate::hardware::{Loops, dispatch};
-use crate::matrix::LANES;
+use crate::hardware::dispatch;
 use crate::random::Mask;
-use crate::sparse::{accumulate, for_tiles, tile, tile_mut};
 use crate::{Matrix, Propagation, Real, Width};
 
 /// The slope of the leaky ReLU below 0.
@@ -51,8 +54,9 @@ pub enum Heads {
 
 /// The attention layer; its input is already transformed (x W, heads side by side).
 ///
-/// Heads are computed one after the other: the columns of one head mostly fit the second-level cache, where those of
-/// all of them do not.
+/// Rows of a graph are short, so what is done for each entry is done for a group of heads at once: their numbers lie
+/// side by side (see [`for_groups!`]). Products with x go head by head where heads are wide: the columns of one head
+/// mostly fit the second-level cache, where those of all of them do not.
 pub struct Attention<T> {
     graph: Arc<Propagation<T>>,
     input: Width,
@@ -62,18 +66,43 @@ pub struct Attention<T> {
     stream: u64,
     mask: Option<Mask>,
     spans: Vec<Span>,
-    /// a_s . x_j and a_d . x_i: heads x vertices.
+    /// a_s . x_j and a_d . x_i: groups x vertices x heads of the group.
     source: Vec<T>,
     target: Vec<T>,
-    /// p_ij: heads x entries.
+    /// p_ij, groups x entries x heads of the group. **The sign is the dropout mask**: minus where p_ij was dropped, which
+    /// is unambiguous where p_ij > 0, and where p_ij = 0 nothing depends on it.
     attention: Vec<T>,
-    /// Within a span: k_ij, then q_ij; and d loss / d p_ij.
-    weights: Vec<T>,
-    d_attention: Vec<T>,
-    /// d loss / d(a_s . x_j), d loss / d(a_d . x_i): vertices, for one head.
+    /// For one group: d loss / d q_ij, then d loss / d r_ij.
+    d_scores: Vec<T>,
+    /// For one group: u_j = d loss / d(a_s . x_j), v_i = d loss / d(a_d . x_i).
     d_source: Vec<T>,
     d_target: Vec<T>,
 }
+
+/// Most heads a group has.
+const GROUP: usize = 4;
+
+/// Calls the body for groups of 4 heads, then of 1, until all `$heads` are done: `$first` is the first head of a group,
+/// the constant `$H` their number.
+macro_rules! for_groups {
+    ($heads:expr, |$first:ident, $H:ident| $body:expr) => {{
+        let mut $first = 0;
+        while $first + GROUP <= $heads {
+            const $H: usize = GROUP;
+            $body;
+            $first += GROUP;
+        }
+        while $first < $heads {
+            const $H: usize = 1;
+            $body;
+            $first += 1;
+        }
+    }};
+}
+use for_groups;
+
+/// Columns of a head from which on heads are multiplied one by one.
+const WIDE: usize = 64;
 
 /// Consecutive rows and their entries; rows are often too short for vectors, spans are not.
 #[derive(Clone, Debug)]
@@ -110,8 +139,8 @@ impl<T: Real> Attention<T> {
     ) -> Self {
         let matrix = graph.matrix();
         let (nodes, count) = (matrix.rows(), input.count());
+        let group = if count < GROUP { 1 } else { GROUP };
         let spans = Span::cover(matrix.pointers());
-        let longest = spans.iter().map(|span| span.entries.len()).max().unwrap_or(0);
         let zeros = |length: usize| vec![T::ZERO; length];
         Self {
             input,
@@ -124,22 +153,20 @@ impl<T: Real> Attention<T> {
             source: zeros(nodes * count),
             target: zeros(nodes * count),
             attention: zeros(matrix.entries() * count),
-            weights: zeros(longest),
-            d_attention: zeros(longest),
-            d_source: zeros(nodes),
-            d_target: zeros(nodes),
+            d_scores: zeros(matrix.entries() * group),
+            d_source: zeros(nodes * group),
+            d_target: zeros(nodes * group),
             graph,
         }
     }
 
-    /// a_s, a_d, and w_e, a_e where edge values are a bias.
-    #[allow(clippy::type_complexity)] // four slices, two of them only together
-    fn split<'a>(&self, theta: &'a [T]) -> (&'a [T], &'a [T], Option<(&'a [T], &'a [T])>) {
-        let stride = self.input.stride();
-        let (source, rest) = theta.split_at(stride);
-        let (target, rest) = rest.split_at(stride);
-        let edge = (self.edge_values == EdgeValues::Bias).then(|| rest.split_at(stride));
-        (source, target, edge)
+    /// What every p_ij that was kept is multiplied by: 1 / (1 - rate), and the share of a head in their average.
+    fn factor(&self) -> T {
+        let scale = self.mask.map_or(1.0, Mask::scale);
+        T::from_f64(match self.heads {
+            Heads::Concatenate => scale,
+            Heads::Average => scale / self.input.count() as f64,
+        })
     }
 }
 
@@ -173,7 +200,7 @@ impl<T: Real> Layer<T> for Attention<T> {
     /// are averaged) and k_ij = q_ij / p_ij the product of the dropout mask and M_ij:
     ///
     /// ```text
-    /// d q_ij = g_i . x_j                            dx_j += sum_i q_ij g_i
+    /// d q_ij = g_i . x_j                            dx_j  = sum_i q_ij g_i
     /// d p_ij = k_ij d q_ij
     /// d s_ij = p_ij (d p_ij - sum_l p_il d p_il)    the softmax: d p_ij / d s_il = p_ij (delta_jl - p_il)
     /// d r_ij = d s_ij leaky'(r_ij)
@@ -194,244 +221,52 @@ impl<T: Real> Layer<T> for Attention<T> {
     }
 }
 
-/// c for a head: the factor of M_ij in the score, 0 where edge values are no bias.
-#[inline(always)]
-fn edge_factor<T: Real, const FUSED: bool>(edge: Option<(&[T], &[T])>, block: Range<usize>) -> T {
-    edge.map_or(T::ZERO, |(weight, attention)| T::dot::<FUSED>(&weight[block.clone()], &attention[block]))
+/// The parameters of the layer, taken apart.
+struct Theta<'a, T> {
+    /// a_s.
+    source: &'a [T],
+    /// a_d.
+    target: &'a [T],
+    /// w_e and a_e, where edge values are a bias.
+    edge: Option<(&'a [T], &'a [T])>,
 }
 
-/// Writes k_ij, what q_ij is p_ij times, for entries of which the first is entry `first` of the mask.
-#[inline(always)]
-fn write_factors<T: Real>(
-    mask: Option<Mask>,
-    edge_values: EdgeValues,
-    first: usize,
-    values: &[T],
-    factors: &mut [T],
-) {
-    factors.fill(T::ONE);
-    if let Some(mask) = mask {
-        mask.apply(first, factors, |one| one);
+impl<'a, T: Real> Theta<'a, T> {
+    fn of<U>(layer: &Attention<U>, theta: &'a [T]) -> Self {
+        let stride = layer.input.stride();
+        let (source, rest) = theta.split_at(stride);
+        let (target, rest) = rest.split_at(stride);
+        let edge = (layer.edge_values == EdgeValues::Bias).then(|| rest.split_at(stride));
+        Self { source, target, edge }
     }
-    if edge_values == EdgeValues::Multiply {
-        factors.iter_mut().zip(values).for_each(|(factor, &value)| *factor *= value);
-    }
-}
 
-/// The largest of `values`; of none, minus infinity.
-#[inline(always)]
-fn largest<T: Real>(values: &[T]) -> T {
-    let larger = |a: T, b: T| if a > b { a } else { b };
-    let (chunks, rest) = values.as_chunks::<16>();
-    let mut largest = rest.iter().fold(T::from_f64(f64::NEG_INFINITY), |a, &b| larger(a, b));
-    if let Some((&first, others)) = chunks.split_first() {
-        let mut lanes = first;
-        for chunk in others {
-            for lane in 0..16 {
-                lanes[lane] = larger(lanes[lane], chunk[lane]);
-            }
-        }
-        largest = lanes.iter().fold(largest, |a, &b| larger(a, b));
-    }
-    largest
-}
-
-/// The sum of `values`, in a fixed order.
-#[inline(always)]
-fn sum<T: Real>(values: &[T]) -> T {
-    let (chunks, rest) = values.as_chunks::<16>();
-    let mut sum: T = rest.iter().copied().sum();
-    if let Some((&first, others)) = chunks.split_first() {
-        let mut lanes = first;
-        for chunk in others {
-            for lane in 0..16 {
-                lanes[lane] += chunk[lane];
-            }
-        }
-        sum += lanes.iter().copied().sum();
-    }
-    sum
-}
-
-struct Forward<'a, T> {
-    layer: &'a mut Attention<T>,
-    theta: &'a [T],
-    x: &'a Matrix<T>,
-    y: &'a mut Matrix<T>,
-}
-
-impl<T: Real> Loops for Forward<'_, T> {
-    type Output = ();
-
+    /// c for `H` heads, of `stride` columns each, from `first` on: the factors of M_ij in the score; 0 where edge values
+    /// are no bias.
     #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        let Self { layer, theta, x, y } = self;
-        let (a_source, a_target, edge) = layer.split(theta);
-        let (heads, stride) = (layer.input.count(), layer.input.block_stride());
-        let average = layer.heads == Heads::Average;
-        let share = if average { T::ONE / T::from_f64(heads as f64) } else { T::ONE };
-        let Attention { graph, mask, edge_values, spans, source, target, attention, weights, .. } = layer;
-        let matrix = graph.matrix();
-        let (nodes, entries) = (matrix.rows(), matrix.entries());
-        let (x_stride, y_stride) = (x.stride(), y.stride());
-        let (x, y) = (x.values(), y.values_mut());
-        for h in 0..heads {
-            let first_to_write = !average || h == 0;
-            let block = h * stride..(h + 1) * stride;
-            let source = &mut source[h * nodes..][..nodes];
-            let target = &mut target[h * nodes..][..nodes];
-            let p = &mut attention[h * entries..][..entries];
-            let c = edge_factor::<T, FUSED>(edge, block.clone());
-            for (i, x) in x.chunks_exact(x_stride).enumerate() {
-                source[i] = T::dot::<FUSED>(&x[block.clone()], &a_source[block.clone()]);
-                target[i] = T::dot::<FUSED>(&x[block.clone()], &a_target[block.clone()]);
-            }
-            for span in spans.iter() {
-                for i in span.rows.clone() {
-                    let (columns, values) = matrix.row(i);
-                    let p = &mut p[matrix.pointers()[i]..][..columns.len()];
-                    for ((p, &j), &value) in p.iter_mut().zip(columns).zip(values) {
-                        let score = source[j as usize] + target[i];
-                        let score = if edge.is_some() { score + c * value } else { score };
-                        *p = if score > T::ZERO { score } else { score * T::from_f64(SLOPE) };
-                    }
-                    let largest = largest(p);
-                    p.iter_mut().for_each(|p| *p -= largest);
-                }
-                p[span.entries.clone()].iter_mut().for_each(|p| *p = p.fast_exp());
-                let weights = &mut weights[..span.entries.len()];
-                let values = &matrix.values()[span.entries.clone()];
-                write_factors(*mask, *edge_values, h * entries + span.entries.start, values, weights);
-                for i in span.rows.clone() {
-                    let columns = matrix.row(i).0;
-                    let first = matrix.pointers()[i];
-                    let p = &mut p[first..][..columns.len()];
-                    let q = &mut weights[first - span.entries.start..][..columns.len()];
-                    let inverse = T::ONE / sum(p);
-                    for (p, q) in p.iter_mut().zip(q.iter_mut()) {
-                        *p *= inverse;
-                        *q *= *p * share;
-                    }
-                    let y = &mut y[i * y_stride + if average { 0 } else { block.start }..][..stride];
-                    for_tiles!(stride, |offset, W| {
-                        let mut sum = [T::ZERO; W];
-                        for (&j, &q) in columns.iter().zip(q.iter()) {
-                            let at = j as usize * x_stride + block.start + offset;
-                            accumulate::<T, W, FUSED>(&mut sum, q, tile(x, at));
-                        }
-                        let y = tile_mut::<T, W>(y, offset);
-                        for w in 0..W {
-                            y[w] = if first_to_write { sum[w] } else { y[w] + sum[w] };
-                        }
-                    });
-                }
+    fn edge_factors<const H: usize, const FUSED: bool>(&self, first: usize, stride: usize) -> [T; H] {
+        let mut factors = [T::ZERO; H];
+        if let Some((weight, attention)) = self.edge {
+            for h in 0..H {
+                let block = (first + h) * stride..(first + h + 1) * stride;
+                factors[h] = T::dot::<FUSED>(&weight[block.clone()], &attention[block]);
             }
         }
+        factors
     }
 }
 
-struct Backward<'a, T> {
-    layer: &'a mut Attention<T>,
-    theta: &'a [T],
-    x: &'a Matrix<T>,
-    dy: &'a Matrix<T>,
-    gradient: &'a mut [T],
-    dx: &'a mut Matrix<T>,
+/// r_ij of a group of heads.
+#[inline(always)]
+fn raw_scores<T: Real, const H: usize>(source: &[T; H], target: &[T; H], edge: &[T; H], value: T) -> [T; H] {
+    let mut scores = [T::ZERO; H];
+    for h in 0..H {
+        scores[h] = source[h] + target[h] + edge[h] * value;
+    }
+    scores
 }
 
-impl<T: Real> Loops for Backward<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        let Self { layer, theta, x, dy, gradient, dx } = self;
-        let (a_source, a_target, edge) = layer.split(theta);
-        let (heads, stride) = (layer.input.count(), layer.input.block_stride());
-        let average = layer.heads == Heads::Average;
-        let share = if average { T::ONE / T::from_f64(heads as f64) } else { T::ONE };
-        let Attention { graph, mask, edge_values, spans, source, target, attention, weights, .. } = layer;
-        let Attention { d_attention, d_source, d_target, .. } = layer;
-        let matrix = graph.matrix();
-        let (nodes, entries) = (matrix.rows(), matrix.entries());
-        let x_stride = x.stride();
-        let (x, dx) = (x.values(), dx.values_mut());
-        dx.fill(T::ZERO);
-        gradient.fill(T::ZERO);
-        for h in 0..heads {
-            let block = h * stride..(h + 1) * stride;
-            let source = &source[h * nodes..][..nodes];
-            let target = &target[h * nodes..][..nodes];
-            let p = &attention[h * entries..][..entries];
-            let c = edge_factor::<T, FUSED>(edge, block.clone());
-            let mut d_edge = T::ZERO;
-            d_source.fill(T::ZERO);
-            for span in spans.iter() {
-                let weights = &mut weights[..span.entries.len()];
-                let values = &matrix.values()[span.entries.clone()];
-                write_factors(*mask, *edge_values, h * entries + span.entries.start, values, weights);
-                for i in span.rows.clone() {
-                    let (columns, values) = matrix.row(i);
-                    let first = matrix.pointers()[i];
-                    let p = &p[first..][..columns.len()];
-                    let k = &mut weights[first - span.entries.start..][..columns.len()];
-                    let dp = &mut d_attention[..columns.len()];
-                    let g = &dy.row(i)[if average { 0 } else { block.start }..][..stride];
-                    for (dp, &j) in dp.iter_mut().zip(columns) {
-                        *dp = T::dot::<FUSED>(g, &x[j as usize * x_stride + block.start..][..stride]);
-                    }
-                    for (k, dp) in k.iter_mut().zip(dp.iter_mut()) {
-                        *k *= share;
-                        *dp *= *k;
-                    }
-                    let whole = p.len() / LANES * LANES;
-                    let rest = p[whole..].iter().zip(&dp[whole..]).map(|(&p, &dp)| p * dp).sum::<T>();
-                    let mean = T::dot::<FUSED>(&p[..whole], &dp[..whole]) + rest; // sum_l p_il d p_il
-                    k.iter_mut().zip(p).for_each(|(k, &p)| *k *= p); // now q_ij
-                    for_tiles!(stride, |offset, W| {
-                        let g = *tile::<T, W>(g, offset);
-                        for (&j, &q) in columns.iter().zip(k.iter()) {
-                            let at = j as usize * x_stride + block.start + offset;
-                            accumulate::<T, W, FUSED>(tile_mut(dx, at), q, &g);
-                        }
-                    });
-                    let mut v = T::ZERO;
-                    for at in 0..columns.len() {
-                        let j = columns[at] as usize;
-                        let score = source[j] + target[i];
-                        let score = if edge.is_some() { score + c * values[at] } else { score };
-                        let slope = if score > T::ZERO { T::ONE } else { T::from_f64(SLOPE) };
-                        let dr = p[at] * (dp[at] - mean) * slope;
-                        d_source[j] += dr;
-                        v += dr;
-                        if edge.is_some() {
-                            d_edge += dr * values[at];
-                        }
-                    }
-                    d_target[i] = v;
-                }
-            }
-            let width = gradient.len() / if edge.is_some() { 4 } else { 2 };
-            if let Some((weight, attention)) = edge {
-                for at in block.clone() {
-                    gradient[2 * width + at] = d_edge * attention[at];
-                    gradient[3 * width + at] = d_edge * weight[at];
-                }
-            }
-            for_tiles!(stride, |offset, W| {
-                let at = block.start + offset;
-                let (a_source, a_target) = (*tile::<T, W>(a_source, at), *tile::<T, W>(a_target, at));
-                let (mut d_a_source, mut d_a_target) = ([T::ZERO; W], [T::ZERO; W]);
-                for i in 0..nodes {
-                    let x = tile::<T, W>(x, i * x_stride + at);
-                    let dx = tile_mut::<T, W>(dx, i * x_stride + at);
-                    accumulate::<T, W, FUSED>(dx, d_source[i], &a_source);
-                    accumulate::<T, W, FUSED>(dx, d_target[i], &a_target);
-                    accumulate::<T, W, FUSED>(&mut d_a_source, d_source[i], x);
-                    accumulate::<T, W, FUSED>(&mut d_a_target, d_target[i], x);
-                }
-                *tile_mut(gradient, at) = d_a_source;
-                *tile_mut(gradient, width + at) = d_a_target;
-            });
-        }
-    }
+/// What stayed of a stored p_ij: itself where it is not marked as dropped.
+#[inline(always)]
+fn kept<T: Real>(marked: T) -> T {
+    if marked < T::ZERO { T::ZERO } else { marked }
 }
