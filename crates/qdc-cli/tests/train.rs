@@ -178,8 +178,8 @@ fn bad_data_is_refused_with_its_place_and_leaves_no_file() {
     });
     let save = "--model gcn --max-steps 3 --save model.safetensors --curves curves.csv";
     refused(folder, &format!("train empty.npz {save}"), 1, "the training set of split 0 is empty");
-    refused(folder, &format!("train nan.npz {save}"), 1, "feature 2 of vertex 1 is NaN");
-    refused(folder, &format!("train nan.npz {save} --splits 12"), 1, "there is no split 12");
+    refused(folder, &format!("train nan.npz {save}"), 1, "row 1, column 2: the value is not finite");
+    refused(folder, &format!("train empty.npz {save} --splits 12"), 1, "there is no split 12");
     refused(
         folder,
         &format!("train {DATASET} --model gcn --save missing/model.safetensors"),

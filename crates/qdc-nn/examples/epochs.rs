@@ -71,8 +71,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let start = cpu_milliseconds();
     (0..3).for_each(|_| epoch(&mut network));
-    let batch = (60.0 * 3.0 / (cpu_milliseconds() - start).max(0.1)).clamp(1.0, 200.0) as usize;
-    for _ in 0..epochs.div_ceil(batch).max(3) {
+    let batch = (400.0 * 3.0 / (cpu_milliseconds() - start).max(0.1)).clamp(1.0, 2000.0) as usize;
+    for _ in 0..epochs.div_ceil(batch).max(4) {
         let start = cpu_milliseconds();
         (0..batch).for_each(|_| epoch(&mut network));
         epoch_ms = epoch_ms.min((cpu_milliseconds() - start) / batch as f64);

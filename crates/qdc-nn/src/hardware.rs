@@ -1,4 +1,4 @@
-//! The two doors to the machine: loops compiled for the CPU at hand, and dense products.
+//! The two doors to the machine: loops compiled for the CPU at hand, and the dense products of `gemm`.
 //!
 //! The default build runs on any x86-64 or aarch64. A [`Loops`] is compiled three times, for AVX-512, for AVX2 and
 //! for the base instruction set, and [`dispatch`] picks one at run time; only the choice, and the call into the
@@ -6,7 +6,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::{Matrix, Real};
+use crate::Real;
+use crate::dense::View;
 
 /// A piece of numerical work, written once and compiled for several instruction sets.
 ///
@@ -104,43 +105,8 @@ pub(crate) fn dot_lanes_f32<const FUSED: bool>(a: &[f32], b: &[f32]) -> [f32; 8]
     lanes
 }
 
-/// A strided view of a dense matrix: entry (i, j) is `values[i * row_step + j * column_step]`.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'a, T> {
-    rows: usize,
-    columns: usize,
-    values: &'a [T],
-    row_step: usize,
-    column_step: usize,
-}
-
-impl<'a, T: Real> View<'a, T> {
-    /// Rows one after the other.
-    pub(crate) fn new(rows: usize, columns: usize, values: &'a [T]) -> Self {
-        assert_eq!(values.len(), rows * columns, "values of a {rows} x {columns} matrix");
-        Self { rows, columns, values, row_step: columns, column_step: 1 }
-    }
-
-    /// The transpose, without moving anything.
-    pub(crate) fn transposed(self) -> Self {
-        Self {
-            rows: self.columns,
-            columns: self.rows,
-            values: self.values,
-            row_step: self.column_step,
-            column_step: self.row_step,
-        }
-    }
-}
-
-impl<'a, T: Real> From<&'a Matrix<T>> for View<'a, T> {
-    fn from(matrix: &'a Matrix<T>) -> Self {
-        Self::new(matrix.rows(), matrix.stride(), matrix.values())
-    }
-}
-
-/// `out = left * right`, rows of `out` one after the other.
-pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]) {
+/// `out = left * right` by the `gemm` crate; `dense::product` is what to call.
+pub(crate) fn gemm<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]) {
     assert_eq!(left.columns, right.rows, "inner sizes of a product");
     assert_eq!(out.len(), left.rows * right.columns, "size of a product");
     if out.is_empty() {
@@ -171,22 +137,5 @@ pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut 
             false,
             gemm::Parallelism::None,
         );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_product_and_its_transposes_agree_with_the_definition() {
-        let a = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]; // 2 x 3
-        let b = [1.0, 0.0, -1.0, 2.0, 3.0, 1.0]; // 3 x 2
-        let mut out = [0.0f64; 4];
-        product(View::new(2, 3, &a), View::new(3, 2, &b), &mut out);
-        assert_eq!(out, [8.0, 7.0, 17.0, 16.0]);
-        let mut gram = [0.0f64; 9];
-        product(View::new(2, 3, &a).transposed(), View::new(2, 3, &a), &mut gram);
-        assert_eq!(gram, [17.0, 22.0, 27.0, 22.0, 29.0, 36.0, 27.0, 36.0, 45.0]);
     }
 }

@@ -12,6 +12,7 @@ mod adam;
 mod aligned;
 mod architecture;
 mod chain;
+mod dense;
 mod early_stopping;
 mod error;
 mod hardware;

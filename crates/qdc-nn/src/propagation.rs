@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use qdc_core::Csr;
 
-use crate::hardware::{View, product};
+use crate::dense::{View, product};
 use crate::sparse::{Tiles, gather};
 use crate::{Matrix, Real};
 

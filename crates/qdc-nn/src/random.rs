@@ -52,30 +52,37 @@ impl Mask {
         })
     }
 
-    /// Whether entry `index` stays.
+    /// A number that decides about entry `index`: it stays if the number reaches the threshold.
     #[inline(always)]
-    pub(crate) fn keeps(self, index: usize) -> bool {
+    fn draw(self, index: usize) -> u32 {
         // Two keys: streams that differ in the seed do not overlap as shifted copies of one another.
-        hash((index as u32).wrapping_add(self.key) ^ self.second_key) >= self.threshold
+        hash((index as u32).wrapping_add(self.key) ^ self.second_key)
     }
 
-    /// Whether the entries from `first` on stay, for a whole block of them.
+    /// Whether entry `index` stays.
+    #[cfg(test)]
+    fn keeps(self, index: usize) -> bool {
+        self.draw(index) >= self.threshold
+    }
+
+    /// The numbers of a whole block. They are compared where they are used: a vector of them fits one of `f32`, a vector
+    /// of truth values would have to be unpacked first.
     #[inline(always)]
-    fn block(self, first: usize) -> [bool; BLOCK] {
-        let mut kept = [false; BLOCK];
-        for (at, kept) in kept.iter_mut().enumerate() {
-            *kept = self.keeps(first + at);
+    fn draws(self, first: usize) -> [u32; BLOCK] {
+        let mut draws = [0; BLOCK];
+        for (at, draw) in draws.iter_mut().enumerate() {
+            *draw = self.draw(first + at);
         }
-        kept
+        draws
     }
 
     /// Writes for every entry whether it stays: 1 or 0.
     #[inline(always)]
     pub(crate) fn write_flags(self, flags: &mut [u8]) {
         for (block, flags) in flags.chunks_mut(BLOCK).enumerate() {
-            let kept = self.block(block * BLOCK);
-            for (flag, kept) in flags.iter_mut().zip(kept) {
-                *flag = u8::from(kept);
+            let draws = self.draws(block * BLOCK);
+            for (flag, draw) in flags.iter_mut().zip(draws) {
+                *flag = u8::from(draw >= self.threshold);
             }
         }
     }
@@ -85,29 +92,28 @@ impl Mask {
     #[inline(always)]
     pub(crate) fn apply<T: Real>(self, first: usize, values: &mut [T], f: impl Fn(T) -> T) {
         let scale = T::from_f64(self.scale);
-        for (block, values) in values.chunks_mut(BLOCK).enumerate() {
-            let kept = self.block(first + block * BLOCK);
-            if let Ok(values) = <&mut [T; BLOCK]>::try_from(&mut *values) {
-                for at in 0..BLOCK {
-                    let value = f(values[at]) * scale;
-                    values[at] = if kept[at] { value } else { T::ZERO };
-                }
-            } else {
-                for (value, kept) in values.iter_mut().zip(kept) {
-                    *value = if kept { f(*value) * scale } else { T::ZERO };
-                }
-            }
-        }
+        self.choose(first, values, |x| f(x) * scale, |_| T::ZERO);
     }
 
     /// Turns the sign of every entry that does not stay; `first` as in [`Mask::apply`].
     #[inline(always)]
     pub(crate) fn mark<T: Real>(self, first: usize, values: &mut [T]) {
-        for (block, values) in values.chunks_mut(BLOCK).enumerate() {
-            let kept = self.block(first + block * BLOCK);
-            for (value, kept) in values.iter_mut().zip(kept) {
-                *value = if kept { *value } else { -*value };
+        self.choose(first, values, |x| x, |x| -x);
+    }
+
+    #[inline(always)]
+    fn choose<T: Real>(self, first: usize, values: &mut [T], stays: impl Fn(T) -> T, goes: impl Fn(T) -> T) {
+        let (blocks, rest) = values.as_chunks_mut::<BLOCK>();
+        for (number, block) in blocks.iter_mut().enumerate() {
+            let draws = self.draws(first + number * BLOCK);
+            for at in 0..BLOCK {
+                let (kept, gone) = (stays(block[at]), goes(block[at]));
+                block[at] = if draws[at] >= self.threshold { kept } else { gone };
             }
+        }
+        let draws = self.draws(first + blocks.len() * BLOCK);
+        for (value, draw) in rest.iter_mut().zip(draws) {
+            *value = if draw >= self.threshold { stays(*value) } else { goes(*value) };
         }
     }
 

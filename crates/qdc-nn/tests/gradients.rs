@@ -78,7 +78,8 @@ fn check_layer(layer: &mut dyn Layer<f64>, input: Width, wants_input: bool, name
     let mut dx = Matrix::zeros(if wants_input { NODES } else { 0 }, input);
     layer.backward(&theta, &x, &y, &c, &mut gradient, &mut dx);
     let mut scratch = y.clone();
-    for at in 0..length {
+    // Of many parameters a few are enough: each step passes through every kind of column.
+    for at in (0..length).step_by(if length > 400 { 13 } else { 1 }) {
         let mut moved = theta.clone();
         moved[at] = theta[at] + STEP;
         let above = loss(layer, &moved, &x, &mut scratch);
@@ -94,7 +95,7 @@ fn check_layer(layer: &mut dyn Layer<f64>, input: Width, wants_input: bool, name
     }
     if wants_input {
         let flat = x.to_dense();
-        for at in 0..flat.len() {
+        for at in (0..flat.len()).step_by(if length > 400 { 13 } else { 1 }) {
             let mut moved = flat.clone();
             moved[at] = flat[at] + STEP;
             let above = loss(layer, &theta, &Matrix::from_dense(NODES, input, &moved), &mut scratch);

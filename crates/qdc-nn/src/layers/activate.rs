@@ -115,10 +115,8 @@ impl<T: Real> Layer<T> for Activate {
             y: y.values(),
             dy: dy.values(),
             dx: dx.values_mut(),
+            d_bias: gradient,
         });
-        if self.bias {
-            dispatch(ColumnSums { stride, values: dx.values(), sums: gradient });
-        }
     }
 }
 
@@ -175,6 +173,7 @@ struct Backward<'a, T> {
     y: &'a [T],
     dy: &'a [T],
     dx: &'a mut [T],
+    d_bias: &'a mut [T],
 }
 
 impl<T: Real> Loops for Backward<'_, T> {
@@ -193,7 +192,8 @@ impl<T: Real> Loops for Backward<'_, T> {
 impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn entries(self, slope: impl Fn(T) -> T) {
-        let Self { mask, stride, y, dy, dx, .. } = self;
+        let Self { mask, stride, y, dy, dx, d_bias, .. } = self;
+        d_bias.fill(T::ZERO);
         let share = T::from_f64(mask.map_or(1.0, |mask| 1.0 / mask.scale()));
         let chunk = ROWS * stride;
         let chunks = dx.chunks_mut(chunk).zip(y.chunks(chunk).zip(dy.chunks(chunk)));
@@ -204,26 +204,10 @@ impl<T: Real> Backward<'_, T> {
             if let Some(mask) = mask {
                 mask.apply(number * chunk, dx, |dx| dx);
             }
-        }
-    }
-}
-
-/// Adds up the rows of a matrix.
-struct ColumnSums<'a, T> {
-    stride: usize,
-    values: &'a [T],
-    sums: &'a mut [T],
-}
-
-impl<T: Real> Loops for ColumnSums<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        self.sums.fill(T::ZERO);
-        for row in self.values.chunks_exact(self.stride) {
-            for (sum, &value) in self.sums.iter_mut().zip(row) {
-                *sum += value;
+            for row in dx.chunks_exact(stride) {
+                for (sum, &value) in d_bias.iter_mut().zip(row) {
+                    *sum += value; // without a bias there is nothing to add to
+                }
             }
         }
     }

@@ -55,8 +55,7 @@ pub enum Heads {
 /// The attention layer; its input is already transformed (x W, heads side by side).
 ///
 /// Rows of a graph are short, so what is done for each entry is done for a group of heads at once: their numbers lie
-/// side by side (see [`for_groups!`]). Products with x go head by head where heads are wide: the columns of one head
-/// mostly fit the second-level cache, where those of all of them do not.
+/// side by side (see [`for_groups!`]). Products with x go head by head where heads are wide.
 pub struct Attention<T> {
     graph: Arc<Propagation<T>>,
     input: Width,
@@ -158,6 +157,17 @@ impl<T: Real> Attention<T> {
             d_target: zeros(nodes * group),
             graph,
         }
+    }
+
+    /// The vertices in the portions that are taken through all heads before the next one: all of them as long as the
+    /// columns of one head stay in the second-level cache meanwhile; otherwise so few that the hardware sees the rows of
+    /// their neighbours as streams, and fetches the next head's columns ahead.
+    fn portions(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        const CACHE: usize = 1 << 21; // bytes
+        let nodes = self.graph.nodes();
+        let fits = nodes * self.input.block_stride() * size_of::<T>() <= CACHE;
+        let portion = if fits { nodes.max(1) } else { 4 };
+        (0..nodes).step_by(portion).map(move |first| first..(first + portion).min(nodes))
     }
 
     /// What every p_ij that was kept is multiplied by: 1 / (1 - rate), and the share of a head in their average.

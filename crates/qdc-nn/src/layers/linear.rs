@@ -1,7 +1,7 @@
 //! A linear map of hidden columns: y = x W.
 
 use super::{Layer, Parameter, Pass, Rows, Start};
-use crate::hardware::{View, product};
+use crate::dense::{View, product};
 use crate::{Matrix, Real, Width};
 
 /// y = x W, with W of `input` x `output`.

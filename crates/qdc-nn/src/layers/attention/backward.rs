@@ -1,5 +1,7 @@
 //! The backward pass of an attention, a group of heads at a time; its equations stand above `Attention::backward`.
 
+use std::ops::Range;
+
 use super::{Attention, EdgeValues, GROUP, Heads, SLOPE, Theta, WIDE, for_groups, kept, raw_scores};
 use crate::hardware::Loops;
 use crate::sparse::{accumulate, for_tiles, tile, tile_mut};
@@ -20,21 +22,26 @@ impl<T: Real> Loops for Backward<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(mut self) {
         let (heads, stride) = (self.layer.input.count(), self.layer.input.block_stride());
-        self.gradient.fill(T::ZERO); // the padding of the parameters, too
+        self.gradient.fill(T::ZERO);
         for_groups!(heads, |first, H| {
-            if stride < WIDE {
-                self.compare::<H, H, FUSED>(first, 0);
-            } else {
-                for h in 0..H {
-                    self.compare::<H, 1, FUSED>(first, h);
+            for rows in self.layer.portions() {
+                if stride < WIDE {
+                    self.compare::<H, H, FUSED>(&rows, first, 0);
+                } else {
+                    for h in 0..H {
+                        self.compare::<H, 1, FUSED>(&rows, first, h);
+                    }
                 }
             }
             self.scores::<H, FUSED>(first);
-            if stride < WIDE {
-                for_tiles!(stride, |offset, W| self.collect::<H, H, W, FUSED>(first, 0, offset));
-            } else {
-                for h in 0..H {
-                    for_tiles!(stride, |offset, W| self.collect::<H, 1, W, FUSED>(first, h, offset));
+            for rows in self.layer.portions() {
+                if stride < WIDE {
+                    for_tiles!(stride, |offset, W| self.collect::<H, H, W, FUSED>(&rows, first, 0, offset));
+                } else {
+                    for h in 0..H {
+                        for_tiles!(stride, |offset, W| self
+                            .collect::<H, 1, W, FUSED>(&rows, first, h, offset));
+                    }
                 }
             }
         });
@@ -48,9 +55,14 @@ impl<T: Real> Backward<'_, T> {
         if self.layer.heads == Heads::Average { 0 } else { head * self.layer.input.block_stride() }
     }
 
-    /// d q_ij = g_i . x_j for `G` of the `H` heads of a group, from `h` on.
+    /// d q_ij = g_i . x_j for i in `rows` and `G` of the `H` heads of a group, from `h` on.
     #[inline(always)]
-    fn compare<const H: usize, const G: usize, const FUSED: bool>(&mut self, first: usize, h: usize) {
+    fn compare<const H: usize, const G: usize, const FUSED: bool>(
+        &mut self,
+        rows: &Range<usize>,
+        first: usize,
+        h: usize,
+    ) {
         let from: [usize; G] = std::array::from_fn(|g| self.block_of_dy(first + h + g));
         let Self { layer, x, dy, .. } = self;
         let stride = layer.input.block_stride();
@@ -58,7 +70,7 @@ impl<T: Real> Backward<'_, T> {
         let dq = &mut layer.d_scores.as_chunks_mut::<H>().0[..matrix.entries()];
         let x_stride = x.stride();
         let x = x.values();
-        for i in 0..matrix.rows() {
+        for i in rows.clone() {
             let columns = matrix.row(i).0;
             let g = dy.row(i);
             let dq = &mut dq[matrix.pointers()[i]..][..columns.len()];
@@ -135,10 +147,11 @@ impl<T: Real> Backward<'_, T> {
     }
 
     /// `W` columns of dx_j = sum_i q_ij g_i + u_j a_s + v_j a_d, and of the gradients of a_s and a_d, from `offset` on,
-    /// for `G` of the `H` heads of a group, from `h` on.
+    /// for j in `vertices` and `G` of the `H` heads of a group, from `h` on.
     #[inline(always)]
     fn collect<const H: usize, const G: usize, const W: usize, const FUSED: bool>(
         &mut self,
+        vertices: &Range<usize>,
         first: usize,
         h: usize,
         offset: usize,
@@ -148,7 +161,7 @@ impl<T: Real> Backward<'_, T> {
         let (stride, width) = (layer.input.block_stride(), layer.input.stride());
         let a = Theta::of(layer, theta);
         let matrix = layer.graph.matrix();
-        let (nodes, entries, values) = (matrix.rows(), matrix.entries(), matrix.values());
+        let (entries, values) = (matrix.entries(), matrix.values());
         let by_column = layer.graph.entries_by_column();
         let multiply = layer.edge_values == EdgeValues::Multiply;
         let factor = layer.factor();
@@ -160,7 +173,7 @@ impl<T: Real> Backward<'_, T> {
         let block = |g: usize| (first + h + g) * stride + offset;
         let mut d_source = [[T::ZERO; W]; G];
         let mut d_target = [[T::ZERO; W]; G];
-        for j in 0..nodes {
+        for j in vertices.clone() {
             let (rows, places) = by_column.row(j);
             let mut sums = [[T::ZERO; W]; G];
             for (&i, &place) in rows.iter().zip(places) {
@@ -185,8 +198,8 @@ impl<T: Real> Backward<'_, T> {
             }
         }
         for g in 0..G {
-            *tile_mut(gradient, block(g)) = d_source[g];
-            *tile_mut(gradient, width + block(g)) = d_target[g];
+            accumulate::<T, W, FUSED>(tile_mut(gradient, block(g)), T::ONE, &d_source[g]);
+            accumulate::<T, W, FUSED>(tile_mut(gradient, width + block(g)), T::ONE, &d_target[g]);
         }
     }
 }

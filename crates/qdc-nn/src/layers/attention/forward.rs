@@ -1,5 +1,7 @@
 //! The forward pass of an attention, a group of heads at a time.
 
+use std::ops::Range;
+
 use super::{Attention, EdgeValues, GROUP, Heads, SLOPE, Theta, WIDE, for_groups, kept, raw_scores};
 use crate::hardware::Loops;
 use crate::sparse::{accumulate, for_tiles, tile, tile_mut};
@@ -21,11 +23,14 @@ impl<T: Real> Loops for Forward<'_, T> {
         for_groups!(heads, |first, H| {
             self.project::<H, FUSED>(first);
             self.attend::<H, FUSED>(first);
-            if stride < WIDE {
-                for_tiles!(stride, |offset, W| self.combine::<H, H, W, FUSED>(first, 0, offset));
-            } else {
-                for h in 0..H {
-                    for_tiles!(stride, |offset, W| self.combine::<H, 1, W, FUSED>(first, h, offset));
+            for rows in self.layer.portions() {
+                if stride < WIDE {
+                    for_tiles!(stride, |offset, W| self.combine::<H, H, W, FUSED>(&rows, first, 0, offset));
+                } else {
+                    for h in 0..H {
+                        for_tiles!(stride, |offset, W| self
+                            .combine::<H, 1, W, FUSED>(&rows, first, h, offset));
+                    }
                 }
             }
         });
@@ -106,10 +111,12 @@ impl<T: Real> Forward<'_, T> {
         }
     }
 
-    /// `W` columns of y_i = sum_j q_ij x_j, from `offset` on, for `G` of the `H` heads of a group, from `h` on.
+    /// `W` columns of y_i = sum_j q_ij x_j, from `offset` on, for i in `rows` and `G` of the `H` heads of a group, from
+    /// `h` on.
     #[inline(always)]
     fn combine<const H: usize, const G: usize, const W: usize, const FUSED: bool>(
         &mut self,
+        rows: &Range<usize>,
         first: usize,
         h: usize,
         offset: usize,
@@ -125,7 +132,7 @@ impl<T: Real> Forward<'_, T> {
         let (x_stride, y_stride) = (x.stride(), y.stride());
         let (x, y) = (x.values(), y.values_mut());
         let block = |g: usize| (first + h + g) * stride + offset;
-        for i in 0..matrix.rows() {
+        for i in rows.clone() {
             let (columns, values) = matrix.row(i);
             let p = &p[matrix.pointers()[i]..][..columns.len()];
             let mut sums = [[T::ZERO; W]; G];
