@@ -59,7 +59,7 @@ fn every_kind_of_bad_input_names_file_place_and_remedy() {
     let valid = [false, true, false];
     write("good.npz", &[0, 1, 1, 2], &[2, 2], &valid);
     let bytes = std::fs::read(at("good.npz")).unwrap();
-    std::fs::write(at("truncated.npz"), &bytes[..bytes.len() / 2]).unwrap();
+    std::fs::write(at("truncated.npz"), &bytes[..300]).unwrap();
     insta::assert_snapshot!(homophily("truncated.npz"));
     write("shape.npz", &[0, 1, 1, 1, 2, 0], &[2, 3], &valid);
     insta::assert_snapshot!(homophily("shape.npz"));
