@@ -55,7 +55,7 @@ pub enum Heads {
 /// The attention layer; its input is already transformed (x W, heads side by side).
 ///
 /// Rows of a graph are short, so what is done for each entry is done for a group of heads at once: their numbers lie
-/// side by side (see [`for_groups!`]). Products with x go head by head where heads are wide.
+/// side by side (see `for_groups!` below). Products with x go head by head where heads are wide.
 pub struct Attention<T> {
     graph: Arc<Propagation<T>>,
     input: Width,
