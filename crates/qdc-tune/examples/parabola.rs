@@ -49,7 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         while under_way < jobs {
             let asked = match study.ask_again()? {
                 Some(asked) => asked,
-                None if study.len() < trials && study.may_ask() => study.ask_new()?,
+                None if study.len() < trials && study.may_ask() => match study.try_ask_new()? {
+                    Some(asked) => asked,
+                    None => continue, // another process was faster
+                },
                 None => break,
             };
             under_way += 1;

@@ -302,32 +302,39 @@ impl Study {
     /// A new trial.
     pub fn ask_new(&mut self) -> Result<Asked> {
         loop {
-            let number = self.trials.len() as u64;
-            let values = self.suggest(number);
-            let trial = NewTrial::running(self.parameters(&values));
-            if let Some((id, number)) = self.storage.add_trial(self.record.id, Some(number), &trial)? {
-                self.latest_id = self.latest_id.max(id);
-                let NewTrial { state, value, parameters, intermediate, user_attributes, system_attributes } =
-                    trial;
-                let times = (None, None);
-                self.trials.insert(
-                    number,
-                    Trial {
-                        id,
-                        number,
-                        state,
-                        value,
-                        parameters,
-                        intermediate,
-                        user_attributes,
-                        system_attributes,
-                        times,
-                    },
-                );
-                return Ok(self.asked(id, number, &values));
+            if let Some(asked) = self.try_ask_new()? {
+                return Ok(asked);
             }
-            self.synchronise()?; // another process added trials: look again
         }
+    }
+
+    /// A new trial, or `None` if another process added trials meanwhile: they are known now, and there may be enough.
+    pub fn try_ask_new(&mut self) -> Result<Option<Asked>> {
+        let number = self.trials.len() as u64;
+        let values = self.suggest(number);
+        let trial = NewTrial::running(self.parameters(&values));
+        let Some((id, number)) = self.storage.add_trial(self.record.id, Some(number), &trial)? else {
+            self.synchronise()?;
+            return Ok(None);
+        };
+        self.latest_id = self.latest_id.max(id);
+        let NewTrial { state, value, parameters, intermediate, user_attributes, system_attributes } = trial;
+        let times = (None, None);
+        self.trials.insert(
+            number,
+            Trial {
+                id,
+                number,
+                state,
+                value,
+                parameters,
+                intermediate,
+                user_attributes,
+                system_attributes,
+                times,
+            },
+        );
+        Ok(Some(self.asked(id, number, &values)))
     }
 
     /// The trial of that number as it was asked for, while it is under way here.

@@ -236,7 +236,12 @@ impl Coordinator<'_> {
         if let Some(asked) = self.study.ask_again()? {
             return Ok(Some(asked));
         }
-        Ok(if self.study.len() < trials && self.study.may_ask() { Some(self.study.ask_new()?) } else { None })
+        while self.study.len() < trials && self.study.may_ask() {
+            if let Some(asked) = self.study.try_ask_new()? {
+                return Ok(Some(asked));
+            }
+        }
+        Ok(None)
     }
 
     /// The same point gives the same result: it is copied.

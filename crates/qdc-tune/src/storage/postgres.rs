@@ -44,11 +44,15 @@ impl Database for PostgresDatabase {
     }
 
     fn has_tables(&mut self) -> Result<(bool, bool)> {
-        let rows =
-            self.query("SELECT CASE WHEN to_regclass('alembic_version') IS NULL THEN 0 ELSE 1 END", &[])?;
-        let ours = rows[0][0] == Cell::Integer(1);
-        let any = self.query("SELECT CASE WHEN to_regclass('trials') IS NULL THEN 0 ELSE 1 END", &[])?;
-        Ok((ours, ours || any[0][0] == Cell::Integer(1)))
+        // Not to_regclass: within a transaction it may remember that there was no such table.
+        let mut has = |table: &str| {
+            let found =
+                "SELECT count(*) FROM pg_catalog.pg_class WHERE relname = $1 AND pg_table_is_visible(oid)";
+            let rows = self.query(found, &[Cell::Text(table.to_owned())])?;
+            Ok(rows[0][0] != Cell::Integer(0))
+        };
+        let ours = has("alembic_version")?;
+        Ok((ours, ours || has("trials")?))
     }
 
     fn begin(&mut self) -> Result<()> {

@@ -39,6 +39,23 @@ for version in 3.6.1 5.0.0; do
     stop_postgres
 done
 
+# Several programs may find an empty database at once.
+starts=("$work/empty.db")
+if start_postgres "$work/pg-empty"; then
+    starts+=("$POSTGRES_ADDRESS")
+fi
+for address in "${starts[@]}"; do
+    pids=()
+    for _ in 1 2 3 4; do
+        "$parabola" "$address" together 20 >/dev/null &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid"; done
+    [ "$("$parabola" "$address" together 0 --list yes | wc -l)" = 20 ] || { echo "not 20 trials in $address"; exit 1; }
+done
+stop_postgres
+echo "four processes began ${#starts[@]} empty storages together"
+
 for processes in 1 2; do
     "$here/kill.sh" "$parabola" "$kills" "$work/killed-$processes.db" "$processes"
     if start_postgres "$work/pg-killed-$processes"; then
