@@ -194,6 +194,21 @@ impl<T: Copy + Send + Sync> Csr<T> {
         Self::trusted(self.rows(), pointers, indices, values)
     }
 
+    /// The rows named, in that order.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn select_rows(&self, rows: &[u32]) -> Self {
+        let (mut pointers, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for &row in rows {
+            let (row_indices, row_values) = self.row(row as usize);
+            indices.extend_from_slice(row_indices);
+            values.extend_from_slice(row_values);
+            pointers.push(indices.len());
+        }
+        Self::trusted(self.columns, pointers, indices, values)
+    }
+
     /// The matrix with row and column `i` renamed: `order[new] = old`.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Arrays that begin at a cache line.
+//! Arrays that begin at a cache line, the large ones in large pages where the system gives them.
 //!
 //! A vector of 64 bytes that straddles two lines costs two accesses; the allocator promises 16 bytes only, and gives
 //! large arrays no more than that.
@@ -6,6 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::Real;
+use crate::hardware::prefer_large_pages;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -23,7 +24,8 @@ impl<T: Real> Aligned<T> {
     /// `length` zeros.
     pub(crate) fn zeros(length: usize) -> Self {
         let spare = if length == 0 { 0 } else { LINE / size_of::<T>() };
-        let room = vec![T::ZERO; length + spare];
+        let mut room = vec![T::ZERO; length + spare];
+        prefer_large_pages(&mut room);
         Self { first: first_of_line(&room, spare), room, length }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::layers::{Layer, Parameter, Pass};
+use crate::layers::{Activate, Layer, Parameter, Pass};
 use crate::matrix::LANES;
 use crate::{Matrix, Real, Width};
 
@@ -61,36 +61,47 @@ impl Placement {
 /// y = f_n(... f_1(x)).
 pub(crate) struct Chain<T> {
     nodes: usize,
+    /// Whether anybody wants d loss / d x.
+    varies: bool,
     links: Vec<Link<T>>,
 }
 
 struct Link<T> {
     layer: Box<dyn Layer<T>>,
     theta: Range<usize>,
+    /// What is done to the output in place, and its parameters.
+    activate: Option<(Activate, Range<usize>)>,
     output: Matrix<T>,
     /// d loss / d output; without rows where no parameter lies before.
     gradient: Matrix<T>,
 }
 
 impl<T: Real> Chain<T> {
-    pub(crate) fn new(nodes: usize) -> Self {
-        Self { nodes, links: Vec::new() }
+    /// An empty chain that begins with features: constants.
+    pub(crate) fn of_features(nodes: usize) -> Self {
+        Self { nodes, varies: false, links: Vec::new() }
     }
 
-    /// Appends a layer; its parameters are named `scope`.their name. `constant`: the chain's input is a constant.
-    pub(crate) fn push(
-        &mut self,
-        layer: impl Layer<T> + 'static,
-        scope: &str,
-        placement: &mut Placement,
-        constant: bool,
-    ) {
+    /// An empty chain that continues another.
+    pub(crate) fn of_activations(nodes: usize) -> Self {
+        Self { nodes, varies: true, links: Vec::new() }
+    }
+
+    /// Appends a layer; its parameters are named `scope`.their name.
+    pub(crate) fn push(&mut self, layer: impl Layer<T> + 'static, placement: &mut Placement, scope: &str) {
         let theta = placement.place(scope, layer.parameters());
+        let before = self.links.last().map_or(self.varies, |link| link.gradient.rows() > 0);
         let output = Matrix::zeros(self.nodes, layer.width());
-        let needed =
-            !constant || !theta.is_empty() || self.links.last().is_some_and(|link| link.gradient.rows() > 0);
-        let gradient = Matrix::zeros(if needed { self.nodes } else { 0 }, layer.width());
-        self.links.push(Link { layer: Box::new(layer), theta, output, gradient });
+        let gradient = Matrix::zeros(if before || !theta.is_empty() { self.nodes } else { 0 }, layer.width());
+        self.links.push(Link { layer: Box::new(layer), theta, activate: None, output, gradient });
+    }
+
+    /// Lets `activate` follow the last layer, which must have parameters in it or before it.
+    pub(crate) fn activate(&mut self, activate: Activate, placement: &mut Placement, scope: &str) {
+        let link = self.links.last_mut().expect("a chain has a layer");
+        debug_assert!(link.activate.is_none() && link.gradient.rows() == self.nodes);
+        let theta = placement.place(scope, activate.parameters());
+        link.activate = Some((activate, theta));
     }
 
     /// The columns of the last output.
@@ -117,6 +128,9 @@ impl<T: Real> Chain<T> {
             let link = &mut rest[0];
             let input = before.last().map_or(x, |link| &link.output);
             link.layer.forward(&theta[link.theta.clone()], input, &mut link.output, pass);
+            if let Some((activate, own)) = &mut link.activate {
+                activate.forward(&theta[own.clone()], &mut link.output, pass);
+            }
         }
     }
 
@@ -129,9 +143,12 @@ impl<T: Real> Chain<T> {
                 Some(previous) => (&previous.output, &mut previous.gradient),
                 None => (x, &mut *dx),
             };
+            if let Some((activate, own)) = &mut link.activate {
+                activate.backward(&link.output, &mut link.gradient, &mut gradient[own.clone()]);
+            }
             if link.gradient.rows() > 0 {
                 let (own, d_own) = (&theta[link.theta.clone()], &mut gradient[link.theta.clone()]);
-                link.layer.backward(own, input, &link.output, &link.gradient, d_own, d_input);
+                link.layer.backward(own, input, &link.gradient, d_own, d_input);
             }
         }
     }

@@ -1,8 +1,8 @@
-//! The two doors to the machine: loops compiled for the CPU at hand, and the dense products of `gemm`.
+//! The doors to the machine: loops compiled for the CPU at hand, the dense products of `gemm`, large pages.
 //!
 //! The default build runs on any x86-64 or aarch64. A [`Loops`] is compiled three times, for AVX-512, for AVX2 and
-//! for the base instruction set, and [`dispatch`] picks one at run time; only the choice, and the call into the
-//! `gemm` crate, need `unsafe`.
+//! for the base instruction set, and [`dispatch`] picks one at run time; only the choice, the call into the
+//! `gemm` crate and the one that asks for large pages need `unsafe`.
 
 #![allow(unsafe_code)]
 
@@ -52,6 +52,24 @@ pub(crate) fn dispatch<L: Loops>(work: L) -> L::Output {
     }
     #[cfg(not(target_arch = "x86_64"))]
     work.run::<{ cfg!(target_arch = "aarch64") }>() // NEON has it from the start
+}
+
+/// Asks the system for large pages under an array that has not been written to yet. Rows gathered from all over it
+/// then find their addresses without a walk through the page tables. A refusal costs nothing.
+pub(crate) fn prefer_large_pages<T>(array: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    {
+        const SMALL: usize = 1 << 12;
+        const LARGE: usize = 1 << 21;
+        let start = (array.as_mut_ptr() as usize).next_multiple_of(SMALL);
+        let end = array.as_mut_ptr_range().end as usize / SMALL * SMALL;
+        if end >= start + LARGE {
+            // SAFETY: the range lies within the array, and the advice changes how it is mapped, not what it holds.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = array; // other systems decide for themselves
 }
 
 /// `a * b + c`, fused where that is one instruction.

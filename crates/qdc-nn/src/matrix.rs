@@ -96,6 +96,21 @@ impl<T: Real> Matrix<T> {
         &self.values[row * stride..][..stride]
     }
 
+    /// One row with its padding, to change.
+    pub(crate) fn row_mut(&mut self, row: usize) -> &mut [T] {
+        let stride = self.width.stride();
+        &mut self.values[row * stride..][..stride]
+    }
+
+    /// The rows named, in that order.
+    pub(crate) fn select_rows(&self, rows: &[u32]) -> Self {
+        let mut selected = Self::zeros(rows.len(), self.width);
+        for (at, &row) in rows.iter().enumerate() {
+            selected.row_mut(at).copy_from_slice(self.row(row as usize));
+        }
+        selected
+    }
+
     /// Everything, padding included.
     #[inline(always)]
     pub(crate) fn values(&self) -> &[T] {

@@ -4,6 +4,8 @@
 //! [`scatter`] computes Y = S^T X without a transpose. [`Tiles`] is the layout for matrices with so many entries that
 //! streaming X from the second-level cache is what takes the time.
 
+use std::ops::Range;
+
 use qdc_core::Csr;
 
 use crate::Real;
@@ -99,17 +101,20 @@ impl<T: Real> Loops for Gather<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Self { sparse, x, stride, y } = self;
-        // Tile by tile, so that what is read of X stays in the second-level cache when X itself does not.
-        for_tiles!(stride, |offset, W| {
-            for (ends, y) in sparse.pointers.windows(2).zip(y.chunks_exact_mut(stride)) {
-                let entries = sparse.indices[ends[0]..ends[1]].iter().zip(&sparse.values[ends[0]..ends[1]]);
-                let mut sum = [T::ZERO; W];
-                for (&j, &value) in entries {
-                    accumulate::<T, W, FUSED>(&mut sum, value, tile(x, j as usize * stride + offset));
+        for rows in portions(sparse.pointers.len() - 1, x) {
+            let pointers = &sparse.pointers[rows.start..=rows.end];
+            let y = &mut y[rows.start * stride..rows.end * stride];
+            for_tiles!(stride, |offset, W| {
+                for (ends, y) in pointers.windows(2).zip(y.chunks_exact_mut(stride)) {
+                    let entries = ends[0]..ends[1];
+                    let mut sum = [T::ZERO; W];
+                    for (&j, &value) in sparse.indices[entries.clone()].iter().zip(&sparse.values[entries]) {
+                        accumulate::<T, W, FUSED>(&mut sum, value, tile(x, j as usize * stride + offset));
+                    }
+                    *tile_mut(y, offset) = sum;
                 }
-                *tile_mut(y, offset) = sum;
-            }
-        });
+            });
+        }
     }
 }
 
@@ -134,16 +139,29 @@ impl<T: Real> Loops for Scatter<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Self { sparse, x, stride, y } = self;
-        for_tiles!(stride, |offset, W| {
-            for (ends, x) in sparse.pointers.windows(2).zip(x.chunks_exact(stride)) {
-                let entries = sparse.indices[ends[0]..ends[1]].iter().zip(&sparse.values[ends[0]..ends[1]]);
-                let row = *tile::<T, W>(x, offset);
-                for (&j, &value) in entries {
-                    accumulate::<T, W, FUSED>(tile_mut(y, j as usize * stride + offset), value, &row);
+        for rows in portions(sparse.pointers.len() - 1, y) {
+            let pointers = &sparse.pointers[rows.start..=rows.end];
+            let x = &x[rows.start * stride..rows.end * stride];
+            for_tiles!(stride, |offset, W| {
+                for (ends, x) in pointers.windows(2).zip(x.chunks_exact(stride)) {
+                    let entries = ends[0]..ends[1];
+                    let row = *tile::<T, W>(x, offset);
+                    for (&j, &value) in sparse.indices[entries.clone()].iter().zip(&sparse.values[entries]) {
+                        accumulate::<T, W, FUSED>(tile_mut(y, j as usize * stride + offset), value, &row);
+                    }
                 }
-            }
-        });
+            });
+        }
     }
+}
+
+/// The sparse rows that are taken through all tiles of columns before the next ones: few, so that their entries are read
+/// from memory once, where the dense `operand` they reach into stays in the second-level cache as a whole; all rows
+/// where only a tile of it does.
+fn portions<T>(rows: usize, operand: &[T]) -> impl Iterator<Item = Range<usize>> + use<T> {
+    const CACHE: usize = 1 << 20; // bytes
+    let portion = if size_of_val(operand) <= CACHE { 32 } else { rows.max(1) };
+    (0..rows).step_by(portion).map(move |first| first..(first + portion).min(rows))
 }
 
 /// A sparse matrix cut into vertical strips of [`Tiles::COLUMNS`] columns.

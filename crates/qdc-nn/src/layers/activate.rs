@@ -1,6 +1,6 @@
 //! Bias, non-linearity and the next layer's dropout in one pass over memory: y = drop(act(x + b)).
 
-use super::{Layer, Parameter, Pass, Start};
+use super::{Parameter, Pass, Start};
 use crate::hardware::{Loops, dispatch};
 use crate::random::Mask;
 use crate::{Matrix, Real, Width};
@@ -56,7 +56,10 @@ impl Activation {
     }
 }
 
-/// y = drop(act(x + b)); the bias is optional.
+/// y = drop(act(x + b)), **in place**: x is overwritten by y, and later dy by dx. The bias is optional.
+///
+/// It needs no array of its own, since its backward pass can do with y, and no layer's backward pass wants what it gave
+/// itself. On large graphs the arrays are what takes the time.
 pub struct Activate {
     width: Width,
     activation: Activation,
@@ -71,61 +74,40 @@ impl Activate {
     pub fn new(width: Width, activation: Activation, bias: bool, dropout: f64, stream: u64) -> Self {
         Self { width, activation, bias, dropout, stream, mask: None }
     }
-}
 
-impl<T: Real> Layer<T> for Activate {
-    fn width(&self) -> Width {
-        self.width
+    /// max(x, 0) and nothing else.
+    pub fn relu(width: Width) -> Self {
+        Self::new(width, Activation::Relu, false, 0.0, 0)
     }
 
-    fn parameters(&self) -> Vec<Parameter> {
+    /// The parameters: the bias, if there is one.
+    pub fn parameters(&self) -> Vec<Parameter> {
         let bias = Parameter::vector("bias", self.width, Start::Zero);
         if self.bias { vec![bias] } else { Vec::new() }
     }
 
-    fn forward(&mut self, theta: &[T], x: &Matrix<T>, y: &mut Matrix<T>, pass: Pass) {
+    /// From x to y; `theta` is the bias.
+    pub fn forward<T: Real>(&mut self, theta: &[T], y: &mut Matrix<T>, pass: Pass) {
         self.mask = pass.mask(self.dropout, self.stream);
-        let stride = self.width.stride();
-        dispatch(Forward {
-            activation: self.activation,
-            mask: self.mask,
-            bias: theta,
-            stride,
-            x: x.values(),
-            y: y.values_mut(),
-        });
+        let (activation, mask, stride) = (self.activation, self.mask, self.width.stride());
+        dispatch(Forward { activation, mask, stride, bias: theta, y: y.values_mut() });
     }
 
+    /// From dy to dx, and to the gradient of the bias; y as [`Activate::forward`] left it.
+    ///
     /// With a = x + b and the mask k (k_ij is 0 or 1 / (1 - rate)): y_ij = k_ij act(a_ij), so
     /// dx_ij = dy_ij k_ij act'(a_ij), and since every row shares the bias, db_j = sum_i dx_ij.
-    fn backward(
-        &mut self,
-        _theta: &[T],
-        _x: &Matrix<T>,
-        y: &Matrix<T>,
-        dy: &Matrix<T>,
-        gradient: &mut [T],
-        dx: &mut Matrix<T>,
-    ) {
-        let stride = self.width.stride();
-        dispatch(Backward {
-            activation: self.activation,
-            mask: self.mask,
-            stride,
-            y: y.values(),
-            dy: dy.values(),
-            dx: dx.values_mut(),
-            d_bias: gradient,
-        });
+    pub fn backward<T: Real>(&mut self, y: &Matrix<T>, dy: &mut Matrix<T>, gradient: &mut [T]) {
+        let (activation, mask, stride) = (self.activation, self.mask, self.width.stride());
+        dispatch(Backward { activation, mask, stride, y: y.values(), dy: dy.values_mut(), d_bias: gradient });
     }
 }
 
 struct Forward<'a, T> {
     activation: Activation,
     mask: Option<Mask>,
-    bias: &'a [T],
     stride: usize,
-    x: &'a [T],
+    bias: &'a [T],
     y: &'a mut [T],
 }
 
@@ -146,16 +128,12 @@ impl<T: Real> Loops for Forward<'_, T> {
 impl<T: Real> Forward<'_, T> {
     #[inline(always)]
     fn rows(self, activation: impl Fn(T) -> T) {
-        let Self { mask, bias, stride, x, y, .. } = self;
+        let Self { mask, stride, bias, y, .. } = self;
         let chunk = ROWS * stride;
-        for (number, (y, x)) in y.chunks_mut(chunk).zip(x.chunks(chunk)).enumerate() {
-            if bias.is_empty() {
-                y.copy_from_slice(x);
-            } else {
-                for (y, x) in y.chunks_exact_mut(stride).zip(x.chunks_exact(stride)) {
-                    for ((y, &x), &bias) in y.iter_mut().zip(x).zip(bias) {
-                        *y = x + bias;
-                    }
+        for (number, y) in y.chunks_mut(chunk).enumerate() {
+            for row in y.chunks_exact_mut(stride) {
+                for (y, &bias) in row.iter_mut().zip(bias) {
+                    *y += bias; // without a bias there is nothing to add
                 }
             }
             match mask {
@@ -171,8 +149,7 @@ struct Backward<'a, T> {
     mask: Option<Mask>,
     stride: usize,
     y: &'a [T],
-    dy: &'a [T],
-    dx: &'a mut [T],
+    dy: &'a mut [T],
     d_bias: &'a mut [T],
 }
 
@@ -192,19 +169,18 @@ impl<T: Real> Loops for Backward<'_, T> {
 impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn entries(self, slope: impl Fn(T) -> T) {
-        let Self { mask, stride, y, dy, dx, d_bias, .. } = self;
+        let Self { mask, stride, y, dy, d_bias, .. } = self;
         d_bias.fill(T::ZERO);
         let share = T::from_f64(mask.map_or(1.0, |mask| 1.0 / mask.scale()));
         let chunk = ROWS * stride;
-        let chunks = dx.chunks_mut(chunk).zip(y.chunks(chunk).zip(dy.chunks(chunk)));
-        for (number, (dx, (y, dy))) in chunks.enumerate() {
-            for ((dx, &y), &dy) in dx.iter_mut().zip(y).zip(dy) {
-                *dx = dy * slope(y * share); // y carries the factor of the mask
+        for (number, (dy, y)) in dy.chunks_mut(chunk).zip(y.chunks(chunk)).enumerate() {
+            for (dy, &y) in dy.iter_mut().zip(y) {
+                *dy *= slope(y * share); // y carries the factor of the mask
             }
             if let Some(mask) = mask {
-                mask.apply(number * chunk, dx, |dx| dx);
+                mask.apply(number * chunk, dy, |dy| dy);
             }
-            for row in dx.chunks_exact(stride) {
+            for row in dy.chunks_exact(stride) {
                 for (sum, &value) in d_bias.iter_mut().zip(row) {
                     *sum += value; // without a bias there is nothing to add to
                 }

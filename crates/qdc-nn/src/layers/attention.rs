@@ -76,6 +76,7 @@ pub struct Attention<T> {
     /// For one group: u_j = d loss / d(a_s . x_j), v_i = d loss / d(a_d . x_i).
     d_source: Vec<T>,
     d_target: Vec<T>,
+    numbers: Numbers,
 }
 
 /// Most heads a group has.
@@ -155,6 +156,7 @@ impl<T: Real> Attention<T> {
             d_scores: zeros(matrix.entries() * group),
             d_source: zeros(nodes * group),
             d_target: zeros(nodes * group),
+            numbers: Numbers { all: (0..nodes as u32).collect(), kept: vec![0; nodes] },
             graph,
         }
     }
@@ -222,7 +224,6 @@ impl<T: Real> Layer<T> for Attention<T> {
         &mut self,
         theta: &[T],
         x: &Matrix<T>,
-        _y: &Matrix<T>,
         dy: &Matrix<T>,
         gradient: &mut [T],
         dx: &mut Matrix<T>,
@@ -275,8 +276,39 @@ fn raw_scores<T: Real, const H: usize>(source: &[T; H], target: &[T; H], edge: &
     scores
 }
 
+/// Whether dropout took this stored p_ij. NaN is never taken: a divergence must come to light.
+#[inline(always)]
+fn dropped<T: Real>(marked: T) -> bool {
+    marked < T::ZERO
+}
+
 /// What stayed of a stored p_ij: itself where it is not marked as dropped.
 #[inline(always)]
 fn kept<T: Real>(marked: T) -> T {
-    if marked < T::ZERO { T::ZERO } else { marked }
+    if dropped(marked) { T::ZERO } else { marked }
+}
+
+/// The entries of a row or column that are worked on, by their numbers within it.
+struct Numbers {
+    /// 0, 1, 2...
+    all: Vec<u32>,
+    kept: Vec<u32>,
+}
+
+impl Numbers {
+    /// Of the first `count` entries, for `G` heads: those that dropout has left to one head alone, which is half of the
+    /// work at the usual rate; all of them for several heads together.
+    #[inline(always)]
+    fn of<T: Real, const G: usize>(&mut self, count: usize, marked: impl Fn(usize) -> T) -> &[u32] {
+        if G > 1 {
+            return &self.all[..count];
+        }
+        let kept = &mut self.kept[..count];
+        let mut length = 0;
+        for at in 0..count {
+            kept[length] = at as u32; // written always, counted only if kept: no branch to mispredict
+            length += usize::from(!dropped(marked(at)));
+        }
+        &kept[..length]
+    }
 }

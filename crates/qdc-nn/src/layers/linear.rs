@@ -45,7 +45,6 @@ impl<T: Real> Layer<T> for Linear {
         &mut self,
         theta: &[T],
         x: &Matrix<T>,
-        _y: &Matrix<T>,
         dy: &Matrix<T>,
         gradient: &mut [T],
         dx: &mut Matrix<T>,

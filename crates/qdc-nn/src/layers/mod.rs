@@ -1,6 +1,6 @@
 //! Layers: each a function y = f(x; theta) with its derivative written out.
 //!
-//! A network is a chain of them. The forward pass goes along the chain; the backward pass comes back with
+//! A network is a chain of them, with an [`Activate`] after some. The forward pass goes along the chain; the backward pass comes back with
 //! dy = d loss / d y and turns it into d loss / d theta and dx = d loss / d x by the chain rule. The derivation stands
 //! above each `backward`.
 
@@ -32,13 +32,13 @@ pub trait Layer<T: Real>: Send {
     /// y = f(x; theta).
     fn forward(&mut self, theta: &[T], x: &Matrix<T>, y: &mut Matrix<T>, pass: Pass);
 
-    /// From dy = d loss / dy, after a forward pass with the same theta, x and y: writes d loss / d theta to
-    /// `gradient`, and d loss / dx to `dx`, unless that has no rows: then nobody wants to know.
+    /// From dy = d loss / dy, after a forward pass with the same theta and x: writes d loss / d theta to `gradient`, and
+    /// d loss / dx to `dx`, unless that has no rows: then nobody wants to know. It does not see y: an [`Activate`] may
+    /// have changed that in place.
     fn backward(
         &mut self,
         theta: &[T],
         x: &Matrix<T>,
-        y: &Matrix<T>,
         dy: &Matrix<T>,
         gradient: &mut [T],
         dx: &mut Matrix<T>,

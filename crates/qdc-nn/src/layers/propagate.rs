@@ -36,7 +36,6 @@ impl<T: Real> Layer<T> for Propagate<T> {
         &mut self,
         _theta: &[T],
         _x: &Matrix<T>,
-        _y: &Matrix<T>,
         dy: &Matrix<T>,
         _gradient: &mut [T],
         dx: &mut Matrix<T>,

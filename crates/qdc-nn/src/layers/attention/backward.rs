@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use super::{Attention, EdgeValues, GROUP, Heads, SLOPE, Theta, WIDE, for_groups, kept, raw_scores};
+use super::{Attention, EdgeValues, GROUP, Heads, SLOPE, Theta, WIDE, dropped, for_groups, kept, raw_scores};
 use crate::hardware::Loops;
 use crate::sparse::{accumulate, for_tiles, tile, tile_mut};
 use crate::{Matrix, Real};
+
+/// Vertices whose rows are taken through all heads while they are in the cache.
+const PORTION: usize = 32;
 
 pub(super) struct Backward<'a, T> {
     pub(super) layer: &'a mut Attention<T>,
@@ -24,24 +27,22 @@ impl<T: Real> Loops for Backward<'_, T> {
         let (heads, stride) = (self.layer.input.count(), self.layer.input.block_stride());
         self.gradient.fill(T::ZERO);
         for_groups!(heads, |first, H| {
-            for rows in self.layer.portions() {
+            self.layer.d_scores.fill(T::ZERO);
+            for vertices in self.layer.portions() {
                 if stride < WIDE {
-                    self.compare::<H, H, FUSED>(&rows, first, 0);
+                    for_tiles!(stride, |offset, W| self.pull::<H, H, W, FUSED>(&vertices, first, 0, offset));
                 } else {
                     for h in 0..H {
-                        self.compare::<H, 1, FUSED>(&rows, first, h);
+                        for_tiles!(stride, |offset, W| self
+                            .pull::<H, 1, W, FUSED>(&vertices, first, h, offset));
                     }
                 }
             }
             self.scores::<H, FUSED>(first);
-            for rows in self.layer.portions() {
-                if stride < WIDE {
-                    for_tiles!(stride, |offset, W| self.collect::<H, H, W, FUSED>(&rows, first, 0, offset));
-                } else {
-                    for h in 0..H {
-                        for_tiles!(stride, |offset, W| self
-                            .collect::<H, 1, W, FUSED>(&rows, first, h, offset));
-                    }
+            for start in (0..self.x.rows()).step_by(PORTION) {
+                let vertices = start..(start + PORTION).min(self.x.rows());
+                for h in 0..H {
+                    for_tiles!(stride, |offset, W| self.project::<H, W, FUSED>(&vertices, first, h, offset));
                 }
             }
         });
@@ -55,29 +56,50 @@ impl<T: Real> Backward<'_, T> {
         if self.layer.heads == Heads::Average { 0 } else { head * self.layer.input.block_stride() }
     }
 
-    /// d q_ij = g_i . x_j for i in `rows` and `G` of the `H` heads of a group, from `h` on.
+    /// `W` columns, from `offset` on, of d q_ij = g_i . x_j and of dx_j = sum_i q_ij g_i, for j in `vertices` and `G` of the
+    /// `H` heads of a group, from `h` on: every g_i is fetched once for both. Where k_ij = 0, d q_ij may be left out.
     #[inline(always)]
-    fn compare<const H: usize, const G: usize, const FUSED: bool>(
+    fn pull<const H: usize, const G: usize, const W: usize, const FUSED: bool>(
         &mut self,
-        rows: &Range<usize>,
+        vertices: &Range<usize>,
         first: usize,
         h: usize,
+        offset: usize,
     ) {
-        let from: [usize; G] = std::array::from_fn(|g| self.block_of_dy(first + h + g));
-        let Self { layer, x, dy, .. } = self;
+        let from: [usize; G] = std::array::from_fn(|g| self.block_of_dy(first + h + g) + offset);
+        let Self { layer, x, dy, dx, .. } = self;
         let stride = layer.input.block_stride();
+        let multiply = layer.edge_values == EdgeValues::Multiply;
+        let factor = layer.factor();
         let matrix = layer.graph.matrix();
-        let dq = &mut layer.d_scores.as_chunks_mut::<H>().0[..matrix.entries()];
-        let x_stride = x.stride();
-        let x = x.values();
-        for i in rows.clone() {
-            let columns = matrix.row(i).0;
-            let g = dy.row(i);
-            let dq = &mut dq[matrix.pointers()[i]..][..columns.len()];
-            for (dq, &j) in dq.iter_mut().zip(columns) {
-                for k in 0..G {
-                    let x = &x[j as usize * x_stride + (first + h + k) * stride..][..stride];
-                    dq[h + k] = T::dot::<FUSED>(&g[from[k]..][..stride], x);
+        let (entries, values) = (matrix.entries(), matrix.values());
+        let by_column = layer.graph.entries_by_column();
+        let p = &layer.attention[first * entries..].as_chunks::<H>().0[..entries];
+        let dq = &mut layer.d_scores.as_chunks_mut::<H>().0[..entries];
+        let (x_stride, dy_stride) = (x.stride(), dy.stride());
+        let (x, dy, dx) = (x.values(), dy.values(), dx.values_mut());
+        let block = |g: usize| (first + h + g) * stride + offset;
+        for j in vertices.clone() {
+            let (rows, places) = by_column.row(j);
+            let mut own = [[T::ZERO; W]; G];
+            for g in 0..G {
+                own[g] = *tile(x, j * x_stride + block(g));
+            }
+            let mut sums = [[T::ZERO; W]; G];
+            for &at in layer.numbers.of::<T, G>(places.len(), |at| p[places[at]][h]) {
+                let (i, place) = (rows[at as usize], places[at as usize]);
+                for g in 0..G {
+                    let q = kept(p[place][h + g]);
+                    let q = if multiply { q * values[place] } else { q };
+                    let dy = tile::<T, W>(dy, i as usize * dy_stride + from[g]);
+                    accumulate::<T, W, FUSED>(&mut sums[g], q, dy);
+                    dq[place][h + g] += T::dot::<FUSED>(dy, &own[g]);
+                }
+            }
+            for g in 0..G {
+                let dx = tile_mut::<T, W>(dx, j * x_stride + block(g));
+                for w in 0..W {
+                    dx[w] = factor * sums[g][w];
                 }
             }
         }
@@ -108,7 +130,7 @@ impl<T: Real> Backward<'_, T> {
             for ((p, d), &value) in p.iter().zip(d.iter_mut()).zip(values) {
                 let factor = if multiply { factor * value } else { factor };
                 for h in 0..H {
-                    d[h] *= if p[h] < T::ZERO { T::ZERO } else { factor };
+                    d[h] *= if dropped(p[h]) { T::ZERO } else { factor };
                     mean[h] += p[h].abs() * d[h];
                 }
             }
@@ -146,60 +168,32 @@ impl<T: Real> Backward<'_, T> {
         }
     }
 
-    /// `W` columns of dx_j = sum_i q_ij g_i + u_j a_s + v_j a_d, and of the gradients of a_s and a_d, from `offset` on,
-    /// for j in `vertices` and `G` of the `H` heads of a group, from `h` on.
+    /// `W` columns of head `h` of a group, from `offset` on: dx_j += u_j a_s + v_j a_d, and the gradients of a_s and a_d.
     #[inline(always)]
-    fn collect<const H: usize, const G: usize, const W: usize, const FUSED: bool>(
+    fn project<const H: usize, const W: usize, const FUSED: bool>(
         &mut self,
         vertices: &Range<usize>,
         first: usize,
         h: usize,
         offset: usize,
     ) {
-        let from: [usize; G] = std::array::from_fn(|g| self.block_of_dy(first + h + g) + offset);
-        let Self { layer, theta, x, dy, gradient, dx } = self;
+        let Self { layer, theta, x, gradient, dx, .. } = self;
         let (stride, width) = (layer.input.block_stride(), layer.input.stride());
+        let block = (first + h) * stride + offset;
         let a = Theta::of(layer, theta);
-        let matrix = layer.graph.matrix();
-        let (entries, values) = (matrix.entries(), matrix.values());
-        let by_column = layer.graph.entries_by_column();
-        let multiply = layer.edge_values == EdgeValues::Multiply;
-        let factor = layer.factor();
-        let p = &layer.attention[first * entries..].as_chunks::<H>().0[..entries];
-        let u = layer.d_source.as_chunks::<H>().0;
-        let v = layer.d_target.as_chunks::<H>().0;
-        let (x_stride, dy_stride) = (x.stride(), dy.stride());
-        let (x, dy, dx) = (x.values(), dy.values(), dx.values_mut());
-        let block = |g: usize| (first + h + g) * stride + offset;
-        let mut d_source = [[T::ZERO; W]; G];
-        let mut d_target = [[T::ZERO; W]; G];
+        let (source, target) = (*tile::<T, W>(a.source, block), *tile::<T, W>(a.target, block));
+        let (u, v) = (layer.d_source.as_chunks::<H>().0, layer.d_target.as_chunks::<H>().0);
+        let (mut d_source, mut d_target) = ([T::ZERO; W], [T::ZERO; W]);
+        let (x, dx) = (x.values(), dx.values_mut());
         for j in vertices.clone() {
-            let (rows, places) = by_column.row(j);
-            let mut sums = [[T::ZERO; W]; G];
-            for (&i, &place) in rows.iter().zip(places) {
-                for g in 0..G {
-                    let q = kept(p[place][h + g]);
-                    let q = if multiply { q * values[place] } else { q };
-                    let dy = tile::<T, W>(dy, i as usize * dy_stride + from[g]);
-                    accumulate::<T, W, FUSED>(&mut sums[g], q, dy);
-                }
-            }
-            for g in 0..G {
-                let (u, v) = (u[j][h + g], v[j][h + g]);
-                let (x, dx) =
-                    (tile::<T, W>(x, j * x_stride + block(g)), tile_mut::<T, W>(dx, j * x_stride + block(g)));
-                accumulate::<T, W, FUSED>(&mut d_source[g], u, x);
-                accumulate::<T, W, FUSED>(&mut d_target[g], v, x);
-                for w in 0..W {
-                    dx[w] = factor * sums[g][w];
-                }
-                accumulate::<T, W, FUSED>(dx, u, tile(a.source, block(g)));
-                accumulate::<T, W, FUSED>(dx, v, tile(a.target, block(g)));
-            }
+            let (u, v) = (u[j], v[j]);
+            let (x, dx) = (tile(x, j * width + block), tile_mut(dx, j * width + block));
+            accumulate::<T, W, FUSED>(&mut d_source, u[h], x);
+            accumulate::<T, W, FUSED>(&mut d_target, v[h], x);
+            accumulate::<T, W, FUSED>(dx, u[h], &source);
+            accumulate::<T, W, FUSED>(dx, v[h], &target);
         }
-        for g in 0..G {
-            accumulate::<T, W, FUSED>(tile_mut(gradient, block(g)), T::ONE, &d_source[g]);
-            accumulate::<T, W, FUSED>(tile_mut(gradient, width + block(g)), T::ONE, &d_target[g]);
-        }
+        accumulate::<T, W, FUSED>(tile_mut(gradient, block), T::ONE, &d_source);
+        accumulate::<T, W, FUSED>(tile_mut(gradient, width + block), T::ONE, &d_target);
     }
 }

@@ -136,7 +136,8 @@ impl<T: Real> Forward<'_, T> {
             let (columns, values) = matrix.row(i);
             let p = &p[matrix.pointers()[i]..][..columns.len()];
             let mut sums = [[T::ZERO; W]; G];
-            for ((p, &j), &value) in p.iter().zip(columns).zip(values) {
+            for &at in layer.numbers.of::<T, G>(p.len(), |at| p[at][h]) {
+                let (p, j, value) = (&p[at as usize], columns[at as usize], values[at as usize]);
                 for g in 0..G {
                     let q = if multiply { kept(p[h + g]) * value } else { kept(p[h + g]) };
                     let x = tile::<T, W>(x, j as usize * x_stride + block(g));

@@ -1,0 +1,99 @@
+//! What a network runs over: the features of the vertices, and a matrix for each tower.
+
+use std::sync::Arc;
+
+use qdc_core::{Csr, Features, order};
+
+use crate::{Error, Matrix, Propagation, Real, Width};
+
+/// From this many vertices on rows are stored in an order that keeps neighbours close: 64 columns of `f32` no longer fit
+/// the second-level cache then (bench/train/RESULTS.md).
+const REORDER_FROM: usize = 8192;
+
+/// What a network runs over; shared by all splits and cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Inputs<T> {
+    pub(crate) features: InputFeatures<T>,
+    pub(crate) matrices: Vec<Arc<Propagation<T>>>,
+    nodes: usize,
+    /// The vertex each row belongs to, where rows are stored in another order than theirs.
+    pub(crate) order: Option<Arc<[u32]>>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum InputFeatures<T> {
+    Sparse(Arc<Csr<T>>),
+    Dense(Arc<Matrix<T>>),
+}
+
+impl<T: Real> Inputs<T> {
+    /// Features, and a matrix for each tower (none for an MLP).
+    ///
+    /// # Errors
+    /// If a feature is not finite, or the numbers of vertices differ.
+    pub fn new(features: &Features, matrices: Vec<Arc<Propagation<T>>>) -> Result<Self, Error> {
+        let nodes = features.rows();
+        let not_finite = match features {
+            Features::Sparse(matrix) => {
+                matrix.iter().find(|entry| !entry.2.is_finite()).map(|(i, j, v)| (i, j as usize, v))
+            }
+            Features::Dense { columns, values } => {
+                values.iter().position(|v| !v.is_finite()).map(|at| (at / columns, at % columns, values[at]))
+            }
+        };
+        if let Some((vertex, feature, value)) = not_finite {
+            return Err(Error::FeatureNotFinite { vertex, feature, value });
+        }
+        for matrix in &matrices {
+            if matrix.nodes() != nodes {
+                return Err(Error::MatrixSize { matrix: matrix.nodes(), features: nodes });
+            }
+        }
+        let real = |value: f32| T::from_f64(f64::from(value));
+        let features = match features {
+            Features::Sparse(matrix) => InputFeatures::Sparse(Arc::new(matrix.map(real))),
+            Features::Dense { columns, values } => {
+                let values: Vec<T> = values.iter().copied().map(real).collect();
+                InputFeatures::Dense(Arc::new(Matrix::from_dense(nodes, Width::single(*columns), &values)))
+            }
+        };
+        let inputs = Self { features, matrices, nodes, order: None };
+        Ok(if nodes < REORDER_FROM { inputs } else { inputs.clustered() })
+    }
+
+    /// The same with dense features in the network's own precision.
+    ///
+    /// # Panics
+    /// If the numbers of vertices differ.
+    pub fn dense(features: Matrix<T>, matrices: Vec<Arc<Propagation<T>>>) -> Self {
+        let nodes = features.rows();
+        assert!(matrices.iter().all(|matrix| matrix.nodes() == nodes), "a matrix of another size");
+        Self { features: InputFeatures::Dense(Arc::new(features)), matrices, nodes, order: None }
+    }
+
+    /// The same, with rows stored so that neighbours in the sparsest matrix lie close to one another: what is gathered for
+    /// one vertex is in the cache for the next. It cannot be seen from outside, but for the last bits of sums and for
+    /// other draws of dropout: a network gives its logits in the order of the vertices.
+    #[must_use]
+    pub fn clustered(mut self) -> Self {
+        let sparsest = self.matrices.iter().min_by_key(|matrix| matrix.matrix().entries());
+        let (Some(sparsest), None) = (sparsest, &self.order) else {
+            return self;
+        };
+        let order = order::clustered(sparsest.matrix());
+        let rename =
+            |matrix: &Arc<Propagation<T>>| Arc::new(Propagation::new(matrix.matrix().relabel(&order)));
+        self.matrices = self.matrices.iter().map(rename).collect();
+        self.features = match self.features {
+            InputFeatures::Sparse(rows) => InputFeatures::Sparse(Arc::new(rows.select_rows(&order))),
+            InputFeatures::Dense(rows) => InputFeatures::Dense(Arc::new(rows.select_rows(&order))),
+        };
+        self.order = Some(order.into());
+        self
+    }
+
+    /// Number of vertices.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+}
