@@ -50,14 +50,17 @@ cargo clippy --locked --quiet --all-targets -- -D warnings
 echo "== a clean environment with NumPy and SciPy alone"
 "$clean/bin/pip" install --quiet --no-deps --force-reinstall "$wheel"
 "$clean/bin/pip" check
-(cd "$clean" && bin/python -I - <<'PYTHON'
+readmes=("$PWD/README.md" "$(cd .. && pwd)/README.md")
+(cd "$clean" && bin/python -I - "${readmes[@]}" <<'PYTHON'
 import importlib.metadata, sys
-import numpy, scipy.sparse
 import qdc
 installed = {found.name.lower() for found in importlib.metadata.distributions()} - {"pip", "setuptools"}
 assert installed == {"numpy", "scipy", "qdc"}, installed
-path = scipy.sparse.diags_array([numpy.ones(9), numpy.ones(9)], offsets=[-1, 1]).tocsr()
-assert qdc.kernel(path, mu=0.3, sigma=0.1).shape == (10, 10)
+for page in sys.argv[1:]:  # the first program of each README needs nothing else
+    program = open(page).read().split("```python\n")[1].split("```")[0]
+    seen = {}
+    exec(compile(program, page, "exec"), seen)
+    assert seen["Q"].nnz > 0
 assert qdc.train("csbm:n=60,homophily=0.2,seed=0", "gcn+qdc", hidden=4, splits=[0])["test_mean"] >= 0
 for name, advice in {"pyg": "pip install torch", "sklearn": "pip install scikit-learn"}.items():
     try:
