@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use qdc_core::{Csr, Features, Watch};
 use qdc_data::Dataset;
-use qdc_nn::training::{Keep, Schedule, Step, Trained, train_split, untrained_classes};
+use qdc_nn::training::{Keep, Schedule, Step, Trained, check_split, train_split, untrained_classes};
 use qdc_nn::{Architecture, Combinator, EarlyStopping, EdgeValues, Inputs, Kind, Tower};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -133,6 +133,9 @@ pub fn train(
     if let Some(&split) = splits.iter().find(absent).or(none) {
         let (dataset, splits) = (dataset.name.clone(), dataset.splits.len());
         return Err(Error::NoSuchSplit { split, dataset, splits });
+    }
+    for &number in splits {
+        check_split(&dataset.splits[number], number)?; // before any work is done
     }
     let architecture = architecture(hyperparameters, dataset.classes);
     let rewired = rewirings.of_model(hyperparameters, seed, watch)?;

@@ -113,8 +113,20 @@ fn bad_input_is_an_error_with_the_place() {
     let split = &dataset.splits[0];
     let (validation, test) = (split.validation().to_vec(), split.test().to_vec());
     dataset.splits[0] = Split::new(120, vec![], validation, test).unwrap();
-    let error = train(&dataset, &values, &[0], 1).unwrap_err();
+    let error = train(&dataset, &values, &[1, 0], 1).unwrap_err();
     assert_eq!(error.to_string(), "the training set of split 0 is empty");
+    let experiment = Experiment {
+        dataset: &dataset,
+        hyperparameters: &values,
+        seed: 7,
+        splits: &[1, 0],
+        patience: Patience::default(),
+        keep: Keep::default(),
+    };
+    let heard = qdc_lab::train(&experiment, &Rewirings::new(&dataset.graph), &Watch::silent(), &|record| {
+        panic!("split {} was trained before split 0 was looked at", record.split)
+    });
+    assert!(heard.is_err());
 
     let mut dense = dataset.features.to_dense();
     dense[5] = f32::NAN;

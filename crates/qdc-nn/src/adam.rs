@@ -14,6 +14,9 @@ use crate::hardware::{Loops, dispatch};
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
+/// Weights and moments below this become 0. The decay drives weights that no training vertex uses down there, to numbers
+/// too small for the processor's fast path: an evaluation on Cornell took 0.8 ms with them and takes 0.06 ms without.
+const NEGLIGIBLE: f64 = 1e-30;
 
 /// The optimiser's state.
 #[derive(Clone, Debug)]
@@ -62,11 +65,17 @@ impl<T: Real> Loops for Step<'_, T> {
         let moments = adam.first.iter_mut().zip(adam.second.iter_mut());
         for ((w, &g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
             let g = g + decay * *w;
-            *m = keep_1 * *m + take_1 * g;
-            *v = keep_2 * *v + take_2 * g * g;
-            *w -= rate * *m / (v.sqrt() * root + real(EPSILON));
+            *m = flush(keep_1 * *m + take_1 * g);
+            *v = flush(keep_2 * *v + take_2 * g * g);
+            *w = flush(*w - rate * *m / (v.sqrt() * root + real(EPSILON)));
         }
     }
+}
+
+/// The number, or 0 if it is negligible. NaN stays.
+#[inline(always)]
+fn flush<T: Real>(value: T) -> T {
+    if value.abs() < T::from_f64(NEGLIGIBLE) { T::ZERO } else { value }
 }
 
 #[cfg(test)]
@@ -80,5 +89,15 @@ mod tests {
         for (weight, expected) in weights.iter().zip([0.99, -0.99, 0.0]) {
             assert!((weight - expected).abs() < 1e-8);
         }
+    }
+
+    #[test]
+    fn a_weight_that_only_decays_ends_at_zero_and_not_below_the_normal_numbers() {
+        let (mut weights, mut adam) = ([0.3f32, f32::NAN], Adam::new(2, 0.01, 5e-4));
+        for _ in 0..5000 {
+            adam.step(&mut weights, &[0.0, 0.0]);
+            assert!(weights[0] == 0.0 || weights[0].is_normal(), "{}", weights[0]);
+        }
+        assert!(weights[0] == 0.0 && weights[1].is_nan());
     }
 }

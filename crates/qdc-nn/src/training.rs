@@ -93,13 +93,7 @@ pub fn train_split<T: Real>(
     keep: Keep,
     watch: &Watch,
 ) -> Result<Trained<T>, Error> {
-    for (part, vertices) in
-        [("training", split.train()), ("validation", split.validation()), ("test", split.test())]
-    {
-        if vertices.is_empty() {
-            return Err(Error::EmptySet { split: number, part });
-        }
-    }
+    check_split(split, number)?;
     if let Some(vertex) = labels.iter().position(|&label| label as usize >= architecture.classes) {
         return Err(Error::Label { vertex, label: labels[vertex], classes: architecture.classes });
     }
@@ -152,6 +146,18 @@ pub fn train_split<T: Real>(
         phase.advance(1)?;
     }
     Ok(Trained { outcome, weights, curve })
+}
+
+/// Whether a network can be trained on a split: each of its sets has a vertex. `number` names it in the error.
+///
+/// # Errors
+/// If one has none.
+pub fn check_split(split: &Split, number: usize) -> Result<(), Error> {
+    let sets = [("training", split.train()), ("validation", split.validation()), ("test", split.test())];
+    match sets.iter().find(|(_, vertices)| vertices.is_empty()) {
+        Some(&(part, _)) => Err(Error::EmptySet { split: number, part }),
+        None => Ok(()),
+    }
 }
 
 /// The class the network gives each vertex.
