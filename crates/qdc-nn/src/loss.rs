@@ -49,13 +49,13 @@ impl<T: Real> Loops for CrossEntropy<'_, T> {
             match &mut self.gradient {
                 None => {
                     for &z in &logits[..classes] {
-                        sum += (z - highest).fast_exp();
+                        sum += (z - highest).fast_exp::<FUSED>();
                     }
                 }
                 Some(gradient) => {
                     let gradient = &mut gradient.values_mut()[vertex * stride..][..classes];
                     for (g, &z) in gradient.iter_mut().zip(logits) {
-                        *g = (z - highest).fast_exp();
+                        *g = (z - highest).fast_exp::<FUSED>();
                         sum += *g;
                     }
                     let factor = weight / sum;

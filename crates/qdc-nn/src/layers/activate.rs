@@ -22,12 +22,12 @@ pub enum Activation {
 
 impl Activation {
     #[inline(always)]
-    fn apply<T: Real>(self, a: T) -> T {
+    fn apply<T: Real, const FUSED: bool>(self, a: T) -> T {
         match self {
             Self::Identity => a,
             Self::Relu => a.max(T::ZERO),
             Self::Elu => {
-                let below = a.fast_exp() - T::ONE;
+                let below = a.fast_exp::<FUSED>() - T::ONE;
                 if a > T::ZERO { a } else { below }
             }
         }
@@ -118,9 +118,9 @@ impl<T: Real> Loops for Forward<'_, T> {
     fn run<const FUSED: bool>(self) {
         // One loop for each activation, so that the choice is not made for every entry.
         match self.activation {
-            Activation::Identity => self.rows(|a| Activation::Identity.apply(a)),
-            Activation::Relu => self.rows(|a| Activation::Relu.apply(a)),
-            Activation::Elu => self.rows(|a| Activation::Elu.apply(a)),
+            Activation::Identity => self.rows(|a| Activation::Identity.apply::<T, FUSED>(a)),
+            Activation::Relu => self.rows(|a| Activation::Relu.apply::<T, FUSED>(a)),
+            Activation::Elu => self.rows(|a| Activation::Elu.apply::<T, FUSED>(a)),
         }
     }
 }

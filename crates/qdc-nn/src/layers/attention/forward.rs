@@ -86,7 +86,7 @@ impl<T: Real> Forward<'_, T> {
             }
             // The whole span at once: rows are too short for vectors.
             let all = p[span.entries.clone()].as_flattened_mut();
-            all.iter_mut().for_each(|p| *p = p.fast_exp());
+            all.iter_mut().for_each(|p| *p = p.fast_exp::<FUSED>());
             for i in span.rows.clone() {
                 let p = &mut p[matrix.pointers()[i]..matrix.pointers()[i + 1]];
                 let mut sum = [T::ZERO; H];
