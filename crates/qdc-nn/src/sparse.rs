@@ -160,8 +160,13 @@ impl<T: Real> Loops for Scatter<'_, T> {
 /// where only a tile of it does.
 fn portions<T>(rows: usize, operand: &[T]) -> impl Iterator<Item = Range<usize>> + use<T> {
     const CACHE: usize = 1 << 20; // bytes
-    let portion = if size_of_val(operand) <= CACHE { 32 } else { rows.max(1) };
-    (0..rows).step_by(portion).map(move |first| first..(first + portion).min(rows))
+    ranges(rows, if size_of_val(operand) <= CACHE { 32 } else { rows })
+}
+
+/// 0..`count`, cut into ranges of length `size` and a last one that may be shorter.
+pub(crate) fn ranges(count: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
+    let size = size.max(1);
+    (0..count).step_by(size).map(move |first| first..(first + size).min(count))
 }
 
 /// A sparse matrix cut into vertical strips of [`Tiles::COLUMNS`] columns.

@@ -26,6 +26,7 @@ use self::forward::Forward;
 use super::{Layer, Parameter, Pass, Start};
 use crate::hardware::dispatch;
 use crate::random::Mask;
+use crate::sparse::ranges;
 use crate::{Matrix, Propagation, Real, Width};
 
 /// The slope of the leaky ReLU below 0.
@@ -168,8 +169,7 @@ impl<T: Real> Attention<T> {
         const CACHE: usize = 1 << 21; // bytes
         let nodes = self.graph.nodes();
         let fits = nodes * self.input.block_stride() * size_of::<T>() <= CACHE;
-        let portion = if fits { nodes.max(1) } else { 4 };
-        (0..nodes).step_by(portion).map(move |first| first..(first + portion).min(nodes))
+        ranges(nodes, if fits { nodes } else { 4 })
     }
 
     /// What every p_ij that was kept is multiplied by: 1 / (1 - rate), and the share of a head in their average.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Attention, EdgeValues, GROUP, Heads, SLOPE, Theta, WIDE, dropped, for_groups, kept, raw_scores};
 use crate::hardware::Loops;
-use crate::sparse::{accumulate, for_tiles, tile, tile_mut};
+use crate::sparse::{accumulate, for_tiles, ranges, tile, tile_mut};
 use crate::{Matrix, Real};
 
 /// Vertices whose rows are taken through all heads while they are in the cache.
@@ -39,8 +39,7 @@ impl<T: Real> Loops for Backward<'_, T> {
                 }
             }
             self.scores::<H, FUSED>(first);
-            for start in (0..self.x.rows()).step_by(PORTION) {
-                let vertices = start..(start + PORTION).min(self.x.rows());
+            for vertices in ranges(self.x.rows(), PORTION) {
                 for h in 0..H {
                     for_tiles!(stride, |offset, W| self.project::<H, W, FUSED>(&vertices, first, h, offset));
                 }
