@@ -64,7 +64,7 @@ pub fn clustered<T: Copy + Send + Sync>(matrix: &Csr<T>) -> Vec<u32> {
     let nodes = matrix.rows();
     let neighbours = |vertex: u32| matrix.row(vertex as usize).0;
     let mut roots: Vec<u32> = (0..nodes as u32).collect();
-    roots.sort_by_key(|&vertex| neighbours(vertex).len());
+    roots.sort_by_key(|&vertex| neighbours(vertex).len()); // empty rows first: no share is divided by 0 below
     let mut order = Vec::with_capacity(nodes);
     let mut placed = vec![false; nodes];
     let mut near = vec![0u32; nodes];

@@ -1,8 +1,8 @@
 //! Layers: each a function y = f(x; theta) with its derivative written out.
 //!
-//! A network is a chain of them, with an [`Activate`] after some. The forward pass goes along the chain; the backward pass comes back with
-//! dy = d loss / d y and turns it into d loss / d theta and dx = d loss / d x by the chain rule. The derivation stands
-//! above each `backward`.
+//! A network is a chain of them, with an [`Activate`] after some. The forward pass goes along the chain; the backward
+//! pass comes back with dy = d loss / d y and turns it into d loss / d theta and dx = d loss / d x by the chain rule. The
+//! derivation stands above each `backward`.
 
 mod activate;
 mod attention;
