@@ -47,10 +47,15 @@ impl Width {
         self.width.next_multiple_of(LANES)
     }
 
+    /// Columns of all groups in memory: what lies beyond them in a row is nothing but padding.
+    pub(crate) fn occupied(self) -> usize {
+        self.blocks * self.block_stride()
+    }
+
     /// Columns in memory. Where rows would begin 1 kB or a multiple of it apart, another cache line is added: the same
     /// block of all rows would otherwise compete for a few sets of the cache.
     pub(crate) fn stride(self) -> usize {
-        let stride = self.blocks * self.block_stride();
+        let stride = self.occupied();
         if self.blocks > 1 && stride.is_multiple_of(256) { stride + 2 * LANES } else { stride }
     }
 

@@ -68,10 +68,9 @@ impl<T: Real> Form<T> {
     fn apply(&self, matrix: &Csr<T>, x: &Matrix<T>, y: &mut Matrix<T>) {
         assert_eq!(x.width(), y.width(), "propagation keeps the columns");
         assert_eq!((x.rows(), y.rows()), (matrix.columns(), matrix.rows()), "rows of a propagation");
-        let stride = x.stride();
         match self {
-            Self::Rows => gather(matrix.into(), x.values(), stride, y.values_mut()),
-            Self::Tiles(tiles) => tiles.gather(x.values(), stride, y.values_mut()),
+            Self::Rows => gather(matrix.into(), x.values(), x.width(), y.values_mut()),
+            Self::Tiles(tiles) => tiles.gather(x.values(), x.width(), y.values_mut()),
             Self::Dense(values) => {
                 product(View::new(matrix.rows(), matrix.columns(), values), x.into(), y.values_mut());
             }

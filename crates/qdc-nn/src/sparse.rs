@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use qdc_core::Csr;
 
-use crate::Real;
 use crate::hardware::{Loops, dispatch, multiply_add};
 use crate::matrix::LANES;
+use crate::{Real, Width};
 
 /// Sparse rows, borrowed.
 #[derive(Clone, Copy)]
@@ -26,21 +26,21 @@ impl<'a, T: Real> From<&'a Csr<T>> for SparseRows<'a, T> {
     }
 }
 
-/// Calls `$tile::<W>(.., offset)` for tiles of 64, 16 and 8 columns until `$stride` columns are done.
+/// Calls `$tile::<W>(.., offset)` for tiles of 64, 16 and 8 columns until `$columns` of them are done.
 macro_rules! for_tiles {
-    ($stride:expr, |$offset:ident, $W:ident| $body:expr) => {{
+    ($columns:expr, |$offset:ident, $W:ident| $body:expr) => {{
         let mut $offset = 0;
-        while $offset + 64 <= $stride {
+        while $offset + 64 <= $columns {
             const $W: usize = 64;
             $body;
             $offset += 64;
         }
-        while $offset + 16 <= $stride {
+        while $offset + 16 <= $columns {
             const $W: usize = 16;
             $body;
             $offset += 16;
         }
-        while $offset < $stride {
+        while $offset < $columns {
             const $W: usize = 8;
             $body;
             $offset += 8;
@@ -82,16 +82,19 @@ pub(crate) fn accumulate<T: Real, const W: usize, const FUSED: bool>(
 }
 
 /// Y = S X: row i of Y is the sum over entries (j, s) of row i of S of s X_j.
-pub(crate) fn gather<T: Real>(sparse: SparseRows<'_, T>, x: &[T], stride: usize, y: &mut [T]) {
-    assert_eq!(stride % LANES, 0, "rows are padded to whole vectors");
-    assert_eq!(y.len(), (sparse.pointers.len() - 1) * stride, "one row of output for each sparse row");
-    dispatch(Gather { sparse, x, stride, y });
+pub(crate) fn gather<T: Real>(sparse: SparseRows<'_, T>, x: &[T], width: Width, y: &mut [T]) {
+    assert_eq!(
+        y.len(),
+        (sparse.pointers.len() - 1) * width.stride(),
+        "one row of output for each sparse row"
+    );
+    dispatch(Gather { sparse, x, width, y });
 }
 
 struct Gather<'a, T> {
     sparse: SparseRows<'a, T>,
     x: &'a [T],
-    stride: usize,
+    width: Width,
     y: &'a mut [T],
 }
 
@@ -100,11 +103,12 @@ impl<T: Real> Loops for Gather<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Self { sparse, x, stride, y } = self;
+        let Self { sparse, x, width, y } = self;
+        let stride = width.stride();
         for rows in portions(sparse.pointers.len() - 1, x) {
             let pointers = &sparse.pointers[rows.start..=rows.end];
             let y = &mut y[rows.start * stride..rows.end * stride];
-            for_tiles!(stride, |offset, W| {
+            for_tiles!(width.occupied(), |offset, W| {
                 for (ends, y) in pointers.windows(2).zip(y.chunks_exact_mut(stride)) {
                     let entries = ends[0]..ends[1];
                     let mut sum = [T::ZERO; W];
@@ -119,17 +123,16 @@ impl<T: Real> Loops for Gather<'_, T> {
 }
 
 /// Y = S^T X, where Y is set to 0 first: every entry (i, j, s) of S adds s X_i to row j of Y.
-pub(crate) fn scatter<T: Real>(sparse: SparseRows<'_, T>, x: &[T], stride: usize, y: &mut [T]) {
-    assert_eq!(stride % LANES, 0, "rows are padded to whole vectors");
-    assert_eq!(x.len(), (sparse.pointers.len() - 1) * stride, "one row of input for each sparse row");
+pub(crate) fn scatter<T: Real>(sparse: SparseRows<'_, T>, x: &[T], width: Width, y: &mut [T]) {
+    assert_eq!(x.len(), (sparse.pointers.len() - 1) * width.stride(), "one row of input for each sparse row");
     y.fill(T::ZERO);
-    dispatch(Scatter { sparse, x, stride, y });
+    dispatch(Scatter { sparse, x, width, y });
 }
 
 struct Scatter<'a, T> {
     sparse: SparseRows<'a, T>,
     x: &'a [T],
-    stride: usize,
+    width: Width,
     y: &'a mut [T],
 }
 
@@ -138,11 +141,12 @@ impl<T: Real> Loops for Scatter<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Self { sparse, x, stride, y } = self;
+        let Self { sparse, x, width, y } = self;
+        let stride = width.stride();
         for rows in portions(sparse.pointers.len() - 1, y) {
             let pointers = &sparse.pointers[rows.start..=rows.end];
             let x = &x[rows.start * stride..rows.end * stride];
-            for_tiles!(stride, |offset, W| {
+            for_tiles!(width.occupied(), |offset, W| {
                 for (ends, x) in pointers.windows(2).zip(x.chunks_exact(stride)) {
                     let entries = ends[0]..ends[1];
                     let row = *tile::<T, W>(x, offset);
@@ -210,18 +214,17 @@ impl<T: Real> Tiles<T> {
     }
 
     /// Y = S X.
-    pub(crate) fn gather(&self, x: &[T], stride: usize, y: &mut [T]) {
-        assert_eq!(stride % LANES, 0, "rows are padded to whole vectors");
-        assert_eq!(y.len(), self.rows * stride, "one row of output for each sparse row");
+    pub(crate) fn gather(&self, x: &[T], width: Width, y: &mut [T]) {
+        assert_eq!(y.len(), self.rows * width.stride(), "one row of output for each sparse row");
         y.fill(T::ZERO);
-        dispatch(GatherTiles { tiles: self, x, stride, y });
+        dispatch(GatherTiles { tiles: self, x, width, y });
     }
 }
 
 struct GatherTiles<'a, T> {
     tiles: &'a Tiles<T>,
     x: &'a [T],
-    stride: usize,
+    width: Width,
     y: &'a mut [T],
 }
 
@@ -230,7 +233,8 @@ impl<T: Real> Loops for GatherTiles<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Self { tiles, x, stride, y } = self;
+        let Self { tiles, x, width, y } = self;
+        let stride = width.stride();
         if tiles.rows == 0 {
             return;
         }
@@ -239,13 +243,59 @@ impl<T: Real> Loops for GatherTiles<'_, T> {
             for (ends, y) in cells.windows(2).zip(y.chunks_exact_mut(stride)) {
                 let indices = &tiles.indices[ends[0] as usize..ends[1] as usize];
                 let values = &tiles.values[ends[0] as usize..ends[1] as usize];
-                for_tiles!(stride, |offset, W| {
+                for_tiles!(width.occupied(), |offset, W| {
                     let mut sum = *tile::<T, W>(y, offset);
                     for (&j, &value) in indices.iter().zip(values) {
                         accumulate::<T, W, FUSED>(&mut sum, value, tile(x, j as usize * stride + offset));
                     }
                     *tile_mut(y, offset) = sum;
                 });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Matrix;
+    use crate::random::uniform;
+
+    #[test]
+    fn rows_gathered_and_scattered_are_the_dense_products_and_padding_stays_0() {
+        let (rows, columns) = (5, 7);
+        let entry = |i: usize, j: usize| (uniform(1, (i * columns + j) as u64) - 0.5).max(0.0); // about half are 0
+        let sparse = Csr::from_rows(
+            columns,
+            (0..rows).map(|i| {
+                (0..columns as u32).map(|j| (j, entry(i, j as usize))).filter(|e| e.1 > 0.0).unzip()
+            }),
+        )
+        .unwrap();
+        // the last has rows of 256 columns, and a cache line of padding besides
+        for width in [Width::single(93), Width::blocks(3, 5), Width::blocks(4, 64)] {
+            let random = |seed, rows| {
+                let values: Vec<f64> =
+                    (0..rows * width.columns()).map(|at| uniform(seed, at as u64)).collect();
+                Matrix::from_dense(rows, width, &values)
+            };
+            let (x, z) = (random(2, columns), random(3, rows));
+            let (mut sx, mut sz) = (Matrix::zeros(rows, width), Matrix::zeros(columns, width));
+            gather((&sparse).into(), x.values(), width, sx.values_mut());
+            scatter((&sparse).into(), z.values(), width, sz.values_mut());
+            for k in 0..width.columns() {
+                for i in 0..rows {
+                    let expected: f64 = (0..columns).map(|j| entry(i, j) * x.get(j, k)).sum();
+                    assert!((sx.get(i, k) - expected).abs() < 1e-14, "{width:?}: row {i}, column {k}");
+                }
+                for j in 0..columns {
+                    let expected: f64 = (0..rows).map(|i| entry(i, j) * z.get(i, k)).sum();
+                    assert!((sz.get(j, k) - expected).abs() < 1e-14, "{width:?}: row {j}, column {k}");
+                }
+            }
+            for product in [&sx, &sz] {
+                let sum: f64 = product.to_dense().iter().sum();
+                assert!((product.values().iter().sum::<f64>() - sum).abs() < 1e-9, "{width:?}: the padding");
             }
         }
     }

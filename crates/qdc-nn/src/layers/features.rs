@@ -58,7 +58,7 @@ impl<T: Real> Layer<T> for SparseFeatureLinear<T> {
         if let Some(mask) = mask {
             dispatch(Draw { mask, features: &self.features, kept: &mut self.kept });
         }
-        gather(self.operand(), theta, self.output.stride(), y.values_mut());
+        gather(self.operand(), theta, self.output, y.values_mut());
     }
 
     /// dW = drop(X)^T dy, as for any linear map; each kept entry (i, j, v) adds v dy_i to row j of dW.
@@ -70,7 +70,7 @@ impl<T: Real> Layer<T> for SparseFeatureLinear<T> {
         gradient: &mut [T],
         _dx: &mut Matrix<T>,
     ) {
-        scatter(self.operand(), dy.values(), self.output.stride(), gradient);
+        scatter(self.operand(), dy.values(), self.output, gradient);
     }
 }
 
