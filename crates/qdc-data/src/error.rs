@@ -141,6 +141,12 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Malformed { remedy, .. } => remedy.clone(),
+            Self::Read { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => Some("check the path; a relative one starts at the folder you are in".into()),
+                io::ErrorKind::IsADirectory => Some("it is a folder; name a file in it".into()),
+                io::ErrorKind::PermissionDenied => Some("you may not read it; see its permissions".into()),
+                _ => None,
+            },
             Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("the disk is full; nothing was left behind".into())
             }

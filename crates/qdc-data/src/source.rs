@@ -82,10 +82,10 @@ pub fn open(name: &str, folder: &DataDir, reading: EdgeReading) -> Result<Source
         return made;
     }
     let path = Path::new(name);
-    if !path.exists() {
+    if let Err(source) = path.metadata() {
         let looks_like_a_file = matrix::Format::of(path).is_some() || name.contains(['/', '\\']);
         return Err(if looks_like_a_file {
-            Error::Read { path: path.into(), source: std::io::ErrorKind::NotFound.into() }
+            Error::Read { path: path.into(), source }
         } else {
             Error::UnknownGraph { name: name.into() }
         });
@@ -102,6 +102,15 @@ pub fn open(name: &str, folder: &DataDir, reading: EdgeReading) -> Result<Source
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_not_there_is_named_with_what_the_system_says() {
+        let error = open("nowhere/edges.csv", &DataDir::new("nowhere"), EdgeReading::default()).unwrap_err();
+        let Error::Read { path, source } = &error else { panic!("{error}") };
+        assert_eq!(path, Path::new("nowhere/edges.csv"));
+        assert!(source.raw_os_error().is_some(), "{source}");
+        assert!(error.hint().unwrap().contains("check the path"));
+    }
 
     #[test]
     fn a_name_that_stands_for_nothing_lists_what_there_is() {

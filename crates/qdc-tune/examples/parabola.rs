@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         under_way -= 1;
         study.tell(&asked, Outcome::complete(value).with("test", json!([value, asked.trial])))?;
     }
-    let best = study.best()?.expect("at least one trial");
+    let best = study.best().expect("at least one trial");
     println!(
         "{}",
         json!({ "trials": study.len(), "best": best.number, "value": best.value, "parameters": best.parameters() })

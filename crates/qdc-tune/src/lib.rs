@@ -18,12 +18,14 @@
 //!     let x = trial.number("x").unwrap();
 //!     study.tell(&trial, Outcome::complete((x - 2.0).powi(2)))?;
 //! }
-//! assert!(study.best()?.unwrap().value.unwrap() < 0.5);
+//! assert!(study.best().unwrap().value.unwrap() < 0.5);
 //! # Ok::<(), qdc_tune::Error>(())
 //! ```
 
 mod distribution;
 mod error;
+mod outcome;
+mod pruning;
 mod random_state;
 pub mod sampler;
 mod space;
@@ -33,10 +35,12 @@ mod trial;
 
 pub use distribution::{Choice, Distribution};
 pub use error::Error;
+pub use outcome::{Asked, Outcome};
+pub use pruning::Pruning;
 pub use random_state::RandomState;
 pub use sampler::Sampler;
 pub use space::Space;
-pub use study::{Asked, Outcome, Pruning, Study};
+pub use study::Study;
 pub use trial::{Direction, State, Trial};
 
 /// A result of this crate.

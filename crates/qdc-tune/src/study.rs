@@ -14,82 +14,10 @@ use serde_json::Value;
 
 use crate::sampler::{History, Sampler, Streams};
 use crate::storage::{NewTrial, Storage, StudyRecord};
-use crate::{Direction, Error, Result, Space, State, Trial};
+use crate::{Asked, Direction, Distribution, Error, Outcome, Pruning, Result, Space, State, Trial};
 
 /// Seconds without a heartbeat after which a worker counts as gone.
 const GRACE: u64 = 60;
-
-/// A point to try.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
-    /// The trial's number in its study.
-    pub trial: u64,
-    /// Parameters as users see them.
-    pub parameters: BTreeMap<String, Value>,
-    /// A finished trial with exactly the same parameters, if there is one.
-    pub duplicate_of: Option<u64>,
-    id: i64,
-}
-
-impl Asked {
-    /// A numeric parameter.
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.parameters.get(name).and_then(Value::as_f64)
-    }
-
-    /// The storage's key of the trial.
-    pub fn id(&self) -> i64 {
-        self.id
-    }
-}
-
-/// What came of a trial.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    state: State,
-    value: Option<f64>,
-    attributes: BTreeMap<String, Value>,
-}
-
-impl Outcome {
-    /// It has a value.
-    pub fn complete(value: f64) -> Self {
-        Self { state: State::Complete, value: Some(value), attributes: BTreeMap::new() }
-    }
-
-    /// It was given up early; its last report counts.
-    pub fn pruned() -> Self {
-        Self { state: State::Pruned, value: None, attributes: BTreeMap::new() }
-    }
-
-    /// It could not be evaluated. The sampler counts it as bad.
-    pub fn failed(reason: impl Into<String>) -> Self {
-        let attributes = BTreeMap::from([("failure".to_owned(), Value::String(reason.into()))]);
-        Self { state: State::Failed, value: None, attributes }
-    }
-
-    /// Attaches something to the trial.
-    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.attributes.insert(key.to_owned(), value.into());
-        self
-    }
-}
-
-/// Whether trials that look hopeless are given up early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pruning {
-    /// Never: the published setting.
-    #[default]
-    Off,
-    /// When a report is worse than the median of the reports of earlier complete trials at the same step; not before
-    /// step `warm_up`, and not before `startup` complete trials (Optuna's median rule).
-    Median {
-        /// Complete trials needed first.
-        startup: usize,
-        /// Steps without pruning.
-        warm_up: i64,
-    },
-}
 
 /// A search with one goal.
 pub struct Study {
@@ -224,14 +152,11 @@ impl Study {
     }
 
     /// The best complete trial; of equals the oldest.
-    pub fn best(&self) -> Result<Option<&Trial>> {
+    pub fn best(&self) -> Option<&Trial> {
         let complete = self.trials.values().filter(|trial| trial.state == State::Complete);
         let goodness =
             |trial: &Trial| trial.value.map_or(f64::NEG_INFINITY, |value| self.direction.goodness(value));
-        Ok(complete.fold(None, |best: Option<&Trial>, trial| match best {
-            Some(best) if goodness(best) >= goodness(trial) => Some(best),
-            _ => Some(trial),
-        }))
+        complete.reduce(|best, trial| if goodness(best) >= goodness(trial) { best } else { trial })
     }
 
     /// Whether the next trial may be asked for now without looking at trials still under way.
@@ -280,7 +205,7 @@ impl Study {
             .cloned()
             .collect();
         for trial in candidates {
-            let values = self.values(&trial)?;
+            let values = self.values(&trial);
             if !self.storage.claim(&trial)? {
                 continue;
             }
@@ -318,22 +243,7 @@ impl Study {
             return Ok(None);
         };
         self.latest_id = self.latest_id.max(id);
-        let NewTrial { state, value, parameters, intermediate, user_attributes, system_attributes } = trial;
-        let times = (None, None);
-        self.trials.insert(
-            number,
-            Trial {
-                id,
-                number,
-                state,
-                value,
-                parameters,
-                intermediate,
-                user_attributes,
-                system_attributes,
-                times,
-            },
-        );
+        self.trials.insert(number, trial.stored(id, number));
         Ok(Some(self.asked(id, number, &values)))
     }
 
@@ -386,26 +296,14 @@ impl Study {
 
     /// Whether a trial looks hopeless at its last report.
     pub fn should_prune(&self, asked: &Asked) -> bool {
-        let Pruning::Median { startup, warm_up } = self.pruning else { return false };
-        let Some((&step, &value)) =
-            self.trials.get(&asked.trial).and_then(|trial| trial.intermediate.last_key_value())
-        else {
+        let own = self.trials.get(&asked.trial);
+        let Some((&step, &value)) = own.and_then(|trial| trial.intermediate.last_key_value()) else {
             return false;
         };
-        let mut others: Vec<f64> = self
-            .visible(asked.trial)
-            .filter(|trial| trial.state == State::Complete)
-            .filter_map(|trial| trial.intermediate.get(&step))
-            .map(|&other| self.direction.goodness(other))
-            .collect();
-        if step < warm_up || others.len() < startup.max(1) {
-            return false;
-        }
-        others.sort_by(f64::total_cmp);
-        let middle = others.len() / 2;
-        let median =
-            if others.len() % 2 == 1 { others[middle] } else { 0.5 * (others[middle - 1] + others[middle]) };
-        self.direction.goodness(value) < median
+        let others = self.visible(asked.trial).filter(|trial| trial.state == State::Complete);
+        let goodness = |value: f64| self.direction.goodness(value);
+        let others = others.filter_map(|trial| trial.intermediate.get(&step)).map(|&other| goodness(other));
+        self.pruning.gives_up(step, goodness(value), others.collect())
     }
 
     /// Puts a trial back in the queue, to be asked for again with the same parameters.
@@ -465,7 +363,7 @@ impl Study {
         Asked { trial: number, parameters, duplicate_of, id }
     }
 
-    fn parameters(&self, values: &[f64]) -> BTreeMap<String, (crate::Distribution, f64)> {
+    fn parameters(&self, values: &[f64]) -> BTreeMap<String, (Distribution, f64)> {
         self.space
             .iter()
             .zip(values)
@@ -474,7 +372,7 @@ impl Study {
     }
 
     /// The internal values of a queued trial: its own, those fixed by whoever queued it, and suggestions for the rest.
-    fn values(&mut self, trial: &Trial) -> Result<Vec<f64>> {
+    fn values(&mut self, trial: &Trial) -> Vec<f64> {
         let fixed = trial.system_attributes.get("fixed_params").cloned().unwrap_or(Value::Null);
         let mut values =
             if self.key(trial).is_some() { vec![0.0; self.space.len()] } else { self.suggest(trial.number) };
@@ -485,7 +383,7 @@ impl Study {
                 values[index] = value;
             }
         }
-        Ok(values)
+        values
     }
 
     /// All parameters of a trial as bits; `None` if it lacks one.

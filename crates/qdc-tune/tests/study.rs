@@ -108,7 +108,7 @@ fn a_trial_whose_process_is_gone_is_asked_for_again_with_the_same_parameters() {
     );
     assert!(study.tell(&asked, Outcome::complete(1.0)).unwrap());
     assert!(!study.tell(&asked, Outcome::complete(2.0)).unwrap(), "a finished trial cannot be told again");
-    assert_eq!(study.best().unwrap().unwrap().value, Some(1.0));
+    assert_eq!(study.best().unwrap().value, Some(1.0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
-use qdc_lab::hyperparameters::{Default as Unsaid, TABLE};
+use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, Rewirings, Run, RunRecord, save_best};
 use qdc_nn::EarlyStopping;
 use serde::Serialize;
@@ -181,12 +181,7 @@ fn split_list(text: &str) -> Result<SplitList, String> {
 fn hyperparameter_help() -> String {
     let mut text = String::from("Hyper-parameters:\n");
     for entry in &TABLE {
-        let default = match entry.default {
-            Unsaid::Integer(value) => format!(" [default: {value}]"),
-            Unsaid::Real(value) => format!(" [default: {value}]"),
-            Unsaid::Text(value) => format!(" [default: {value}]"),
-            Unsaid::Unset => String::new(),
-        };
+        let default = entry.default.value().map_or_else(String::new, |value| format!(" [default: {value}]"));
         let _ = writeln!(text, "  {:<14} {}: {}{default}", entry.name, entry.meaning, entry.domain);
     }
     text

@@ -297,9 +297,9 @@ impl Coordinator<'_> {
             Verdict::Told(_) if self.hopeless.contains(&asked.trial) => Outcome::pruned(),
             Verdict::Told(outcome) => outcome,
         };
-        let before = self.study.best()?.map(|trial| trial.number);
+        let before = self.study.best().map(|trial| trial.number);
         self.study.tell(asked, outcome)?;
-        if let Some(best) = self.study.best()?.filter(|best| Some(best.number) != before) {
+        if let Some(best) = self.study.best().filter(|best| Some(best.number) != before) {
             let number =
                 |key: &str| 100.0 * best.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
             let done = self.study.trials().filter(|trial| trial.state.is_finished()).count();
@@ -375,7 +375,7 @@ fn report(
             trial.user_attributes.get("failure").and_then(Value::as_str).unwrap_or("no reason given");
         *failed.entry(reason.to_owned()).or_default() += 1;
     }
-    let best = study.best().ok().flatten().map(|trial| {
+    let best = study.best().map(|trial| {
         let number = |key: &str| trial.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
         Best {
             number: trial.number,

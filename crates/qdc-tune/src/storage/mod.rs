@@ -4,10 +4,12 @@
 //! Optuna 3.2; the [`journal`] file is an export and import format. Every change is one transaction: a process killed
 //! at any moment leaves each trial either as it was or as it should be.
 
+mod database;
 pub mod journal;
 mod owner;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod rows;
 mod schema;
 mod sql;
 mod sqlite;
@@ -62,6 +64,21 @@ impl NewTrial {
             intermediate: BTreeMap::new(),
             user_attributes: BTreeMap::new(),
             system_attributes: BTreeMap::new(),
+        }
+    }
+
+    /// The trial as it is known once it is stored.
+    pub(crate) fn stored(self, id: i64, number: u64) -> Trial {
+        Trial {
+            id,
+            number,
+            state: self.state,
+            value: self.value,
+            parameters: self.parameters,
+            intermediate: self.intermediate,
+            user_attributes: self.user_attributes,
+            system_attributes: self.system_attributes,
+            times: (None, None),
         }
     }
 }

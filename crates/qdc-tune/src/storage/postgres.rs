@@ -5,8 +5,9 @@ use std::error::Error as _;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, NoTls};
 
+use super::database::{Cell, Database};
 use super::schema;
-use super::sql::{Cell, Database, SqlStorage};
+use super::sql::SqlStorage;
 use super::without_password;
 use crate::{Error, Result};
 

@@ -1,89 +1,16 @@
 //! Optuna's relational schema, read and written the same way on every database.
 //!
-//! A [`Database`] runs statements; [`SqlStorage`] knows what they mean. States are written into the statements (they
+//! A [`Database`] runs statements; [`SqlStorage`] knows what they mean, [`rows`](super::rows) how a row is written. States are written into the statements (they
 //! are words of ours), everything else is bound.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::database::{Cell, Database};
+use super::rows::{beat, insert_parameters, insert_report, insert_value, list, number, set_attribute};
 use super::{NewTrial, Storage, StudyRecord, owner, schema};
 use crate::{Direction, Distribution, Error, Result, State, Trial};
-
-/// A value in a database.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
-    /// Nothing.
-    Null,
-    /// A whole number.
-    Integer(i64),
-    /// A real number.
-    Real(f64),
-    /// A text.
-    Text(String),
-}
-
-impl Cell {
-    fn integer(&self) -> Option<i64> {
-        match self {
-            Self::Integer(number) => Some(*number),
-            _ => None,
-        }
-    }
-
-    fn real(&self) -> Option<f64> {
-        match self {
-            Self::Real(number) => Some(*number),
-            Self::Integer(number) => Some(*number as f64),
-            _ => None,
-        }
-    }
-
-    fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<&Value> for Cell {
-    fn from(value: &Value) -> Self {
-        Self::Text(value.to_string())
-    }
-}
-
-/// Runs statements; parameters are `$1`, `$2`, ... in the order of their first use.
-pub trait Database: Send {
-    /// The dialect's names of types.
-    #[doc(hidden)]
-    const WORDS: schema::Words;
-    /// The present moment, in UTC with microseconds.
-    const NOW: &'static str;
-    /// Locks the row of study `$1` until the transaction ends, where a transaction alone does not lock.
-    const LOCK_STUDY: Option<&'static str>;
-
-    /// What users call it.
-    fn name(&self) -> String;
-    /// Whether Optuna's tables are there, and whether any are.
-    fn has_tables(&mut self) -> Result<(bool, bool)>;
-    /// Begins a transaction that writes.
-    fn begin(&mut self) -> Result<()>;
-    /// Runs several statements.
-    fn batch(&mut self, statements: &str) -> Result<()>;
-    /// Runs one statement and counts the rows it changed.
-    fn execute(&mut self, statement: &str, cells: &[Cell]) -> Result<u64>;
-    /// Runs one statement and gives the rows it answers.
-    fn query(&mut self, statement: &str, cells: &[Cell]) -> Result<Vec<Vec<Cell>>>;
-    /// The heartbeat of `seconds` ago.
-    fn older_than(seconds: u64) -> String;
-}
 
 /// Studies in a relational database.
 pub struct SqlStorage<D> {
@@ -95,7 +22,7 @@ impl<D: Database> SqlStorage<D> {
     pub(super) fn prepare(database: D) -> Result<Self> {
         let mut storage = Self { database };
         if !storage.database.has_tables()?.0 {
-            storage.transaction(|database| match database.has_tables()? {
+            storage.database.transaction(|database| match database.has_tables()? {
                 (true, _) => Ok(()), // somebody else was faster
                 (false, true) => Err(Error::Malformed {
                     storage: database.name(),
@@ -119,28 +46,11 @@ impl<D: Database> SqlStorage<D> {
         &self.database
     }
 
-    /// All of it or nothing.
-    fn transaction<T>(&mut self, work: impl FnOnce(&mut D) -> Result<T>) -> Result<T> {
-        self.database.begin()?;
-        match work(&mut self.database) {
-            Ok(value) => {
-                if let Err(error) = self.database.batch("COMMIT") {
-                    self.database.batch("ROLLBACK").ok(); // the error that matters is the first
-                    return Err(error);
-                }
-                Ok(value)
-            }
-            Err(error) => {
-                self.database.batch("ROLLBACK").ok();
-                Err(error)
-            }
-        }
-    }
-
     fn malformed(&self, problem: impl Into<String>) -> Error {
         Error::Malformed { storage: self.database.name(), problem: problem.into() }
     }
 
+    /// The attributes in `table` of everything whose key `parent` is one of `keys`.
     fn attributes(
         &mut self,
         table: &str,
@@ -157,6 +67,59 @@ impl<D: Database> SqlStorage<D> {
             }
         }
         Ok(all)
+    }
+
+    /// What the table of trials alone says about them, by key.
+    fn bare_trials(&mut self, study: i64, after: i64, also: &[i64]) -> Result<BTreeMap<i64, Trial>> {
+        let also = list(also.iter().copied());
+        let rows = self.database.query(
+            &format!(
+                "SELECT trial_id, number, CAST(state AS TEXT), CAST(datetime_start AS TEXT), \
+                 CAST(datetime_complete AS TEXT) FROM trials \
+                 WHERE study_id = $1 AND (trial_id > $2 OR trial_id IN ({also}))"
+            ),
+            &[Cell::Integer(study), Cell::Integer(after)],
+        )?;
+        rows.iter()
+            .map(|row| {
+                let (Some(id), Some(number), Some(state)) =
+                    (row[0].integer(), row[1].integer(), row[2].text().and_then(State::from_word))
+                else {
+                    return Err(self.malformed(format!("an unreadable trial {row:?}")));
+                };
+                let time = |cell: &Cell| cell.text().map(str::to_owned);
+                let trial = Trial {
+                    id,
+                    number: number as u64,
+                    state,
+                    value: None,
+                    parameters: BTreeMap::new(),
+                    intermediate: BTreeMap::new(),
+                    user_attributes: BTreeMap::new(),
+                    system_attributes: BTreeMap::new(),
+                    times: (time(&row[3]), time(&row[4])),
+                };
+                Ok((id, trial))
+            })
+            .collect()
+    }
+
+    /// Lets `add` put `columns` of every row of `table` into the trial it belongs to.
+    fn fill(
+        &mut self,
+        trials: &mut BTreeMap<i64, Trial>,
+        table: &str,
+        columns: &str,
+        add: impl Fn(&mut Trial, &[Cell]) -> Result<()>,
+    ) -> Result<()> {
+        let keys = list(trials.keys().copied());
+        let query = format!("SELECT trial_id, {columns} FROM {table} WHERE trial_id IN ({keys})");
+        for row in self.database.query(&query, &[])? {
+            if let Some(trial) = row[0].integer().and_then(|id| trials.get_mut(&id)) {
+                add(trial, &row[1..])?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -199,7 +162,7 @@ impl<D: Database> Storage for SqlStorage<D> {
     }
 
     fn open_study(&mut self, name: &str, direction: Direction) -> Result<StudyRecord> {
-        self.transaction(|database| {
+        self.database.transaction(|database| {
             let added = database.query(
                 "INSERT INTO studies (study_name) VALUES ($1) ON CONFLICT DO NOTHING RETURNING study_id",
                 &[name.into()],
@@ -221,7 +184,7 @@ impl<D: Database> Storage for SqlStorage<D> {
     }
 
     fn set_study_attribute(&mut self, study: i64, key: &str, value: &Value) -> Result<()> {
-        self.transaction(|database| {
+        self.database.transaction(|database| {
             database.execute(
                 "INSERT INTO study_user_attributes (study_id, \"key\", value_json) VALUES ($1, $2, $3) \
                  ON CONFLICT (study_id, \"key\") DO UPDATE SET value_json = excluded.value_json",
@@ -232,81 +195,37 @@ impl<D: Database> Storage for SqlStorage<D> {
     }
 
     fn trials(&mut self, study: i64, after: i64, also: &[i64]) -> Result<Vec<Trial>> {
-        let also = list(also.iter().copied());
-        let rows = self.database.query(
-            &format!(
-                "SELECT trial_id, number, CAST(state AS TEXT), CAST(datetime_start AS TEXT), \
-                 CAST(datetime_complete AS TEXT) FROM trials \
-                 WHERE study_id = $1 AND (trial_id > $2 OR trial_id IN ({also})) ORDER BY number"
-            ),
-            &[Cell::Integer(study), Cell::Integer(after)],
-        )?;
-        let mut trials: BTreeMap<i64, Trial> = BTreeMap::new();
-        for row in rows {
-            let (Some(id), Some(number), Some(state)) =
-                (row[0].integer(), row[1].integer(), row[2].text().and_then(State::from_word))
-            else {
-                return Err(self.malformed(format!("an unreadable trial {row:?}")));
-            };
-            let time = |cell: &Cell| cell.text().map(str::to_owned);
-            let trial = Trial {
-                id,
-                number: number as u64,
-                state,
-                value: None,
-                parameters: BTreeMap::new(),
-                intermediate: BTreeMap::new(),
-                user_attributes: BTreeMap::new(),
-                system_attributes: BTreeMap::new(),
-                times: (time(&row[3]), time(&row[4])),
-            };
-            trials.insert(id, trial);
-        }
+        let mut trials = self.bare_trials(study, after, also)?;
         if trials.is_empty() {
             return Ok(Vec::new());
         }
+        let parameter = "param_name, distribution_json, param_value";
+        self.fill(&mut trials, "trial_params", parameter, |trial, row| {
+            if let ([Cell::Text(name), Cell::Text(distribution), ..], Some(value)) = (row, row[2].real()) {
+                trial.parameters.insert(name.clone(), (Distribution::from_json(distribution)?, value));
+            }
+            Ok(())
+        })?;
+        let value = "objective, value, CAST(value_type AS TEXT)";
+        self.fill(&mut trials, "trial_values", value, |trial, row| {
+            if row[0] == Cell::Integer(0) {
+                trial.value = Some(number(&row[1], &row[2]));
+            }
+            Ok(())
+        })?;
+        let report = "step, intermediate_value, CAST(intermediate_value_type AS TEXT)";
+        self.fill(&mut trials, "trial_intermediate_values", report, |trial, row| {
+            if let Some(step) = row[0].integer() {
+                trial.intermediate.insert(step, number(&row[1], &row[2]));
+            }
+            Ok(())
+        })?;
         let keys = list(trials.keys().copied());
-        let parameters = self.database.query(
-            &format!("SELECT trial_id, param_name, param_value, distribution_json FROM trial_params WHERE trial_id IN ({keys})"),
-            &[],
-        )?;
-        for row in parameters {
-            if let (Some(id), Some(name), Some(value), Some(text)) =
-                (row[0].integer(), row[1].text(), row[2].real(), row[3].text())
-            {
-                let distribution = Distribution::from_json(text)?;
-                trials
-                    .get_mut(&id)
-                    .expect("asked for")
-                    .parameters
-                    .insert(name.to_owned(), (distribution, value));
-            }
-        }
-        let values = self.database.query(
-            &format!("SELECT trial_id, value, CAST(value_type AS TEXT) FROM trial_values WHERE objective = 0 AND trial_id IN ({keys})"),
-            &[],
-        )?;
-        for row in values {
-            let id = row[0].integer().expect("a key");
-            trials.get_mut(&id).expect("asked for").value = Some(number(&row[1], &row[2]));
-        }
-        let reports = self.database.query(
-            &format!(
-                "SELECT trial_id, step, intermediate_value, CAST(intermediate_value_type AS TEXT) \
-                 FROM trial_intermediate_values WHERE trial_id IN ({keys})"
-            ),
-            &[],
-        )?;
-        for row in reports {
-            if let (Some(id), Some(step)) = (row[0].integer(), row[1].integer()) {
-                trials.get_mut(&id).expect("asked for").intermediate.insert(step, number(&row[2], &row[3]));
-            }
-        }
         for (id, attributes) in self.attributes("trial_user_attributes", "trial_id", &keys)? {
-            trials.get_mut(&id).expect("asked for").user_attributes = attributes;
+            trials.entry(id).and_modify(|trial| trial.user_attributes = attributes);
         }
         for (id, attributes) in self.attributes("trial_system_attributes", "trial_id", &keys)? {
-            trials.get_mut(&id).expect("asked for").system_attributes = attributes;
+            trials.entry(id).and_modify(|trial| trial.system_attributes = attributes);
         }
         let mut trials: Vec<Trial> = trials.into_values().collect();
         trials.sort_by_key(|trial| trial.number);
@@ -319,7 +238,7 @@ impl<D: Database> Storage for SqlStorage<D> {
         expected: Option<u64>,
         trial: &NewTrial,
     ) -> Result<Option<(i64, u64)>> {
-        self.transaction(|database| {
+        self.database.transaction(|database| {
             if let Some(lock) = D::LOCK_STUDY {
                 database.query(lock, &[Cell::Integer(study)])?;
             }
@@ -366,7 +285,7 @@ impl<D: Database> Storage for SqlStorage<D> {
     fn claim(&mut self, trial: &Trial) -> Result<bool> {
         let id = Cell::Integer(trial.id);
         let mine = Cell::from(&owner::current());
-        self.transaction(|database| {
+        self.database.transaction(|database| {
             let update = format!(
                 "UPDATE trials SET state = 'RUNNING', datetime_start = {} WHERE trial_id = $1 AND state = '{}'",
                 D::NOW,
@@ -404,7 +323,7 @@ impl<D: Database> Storage for SqlStorage<D> {
         trial: i64,
         parameters: &BTreeMap<String, (Distribution, f64)>,
     ) -> Result<()> {
-        self.transaction(|database| insert_parameters(database, trial, parameters))
+        self.database.transaction(|database| insert_parameters(database, trial, parameters))
     }
 
     fn finish(
@@ -414,7 +333,7 @@ impl<D: Database> Storage for SqlStorage<D> {
         value: Option<f64>,
         attributes: &BTreeMap<String, Value>,
     ) -> Result<bool> {
-        self.transaction(|database| {
+        self.database.transaction(|database| {
             let update = format!(
                 "UPDATE trials SET state = '{}', datetime_complete = {} WHERE trial_id = $1 AND state = 'RUNNING'",
                 state.word(),
@@ -434,7 +353,7 @@ impl<D: Database> Storage for SqlStorage<D> {
     }
 
     fn release(&mut self, trial: i64) -> Result<()> {
-        self.transaction(|database| {
+        self.database.transaction(|database| {
             let id = [Cell::Integer(trial)];
             database.execute(
                 "UPDATE trials SET state = 'WAITING' WHERE trial_id = $1 AND state = 'RUNNING'",
@@ -446,14 +365,14 @@ impl<D: Database> Storage for SqlStorage<D> {
     }
 
     fn report(&mut self, trial: i64, step: i64, value: f64) -> Result<()> {
-        self.transaction(|database| insert_report(database, trial, step, value))
+        self.database.transaction(|database| insert_report(database, trial, step, value))
     }
 
     fn heartbeat(&mut self, trials: &[i64]) -> Result<()> {
         if trials.is_empty() {
             return Ok(());
         }
-        self.transaction(|database| trials.iter().try_for_each(|&trial| beat(database, trial)))
+        self.database.transaction(|database| trials.iter().try_for_each(|&trial| beat(database, trial)))
     }
 
     fn stale(&mut self, study: i64, grace: u64) -> Result<Vec<i64>> {
@@ -476,90 +395,4 @@ impl<D: Database> Storage for SqlStorage<D> {
             .filter_map(|row| row[0].integer())
             .collect())
     }
-}
-
-/// Keys for `IN (...)`; an empty list matches nothing.
-fn list(keys: impl Iterator<Item = i64>) -> String {
-    let keys: Vec<String> = keys.map(|key| key.to_string()).collect();
-    if keys.is_empty() { "-1".into() } else { keys.join(", ") }
-}
-
-/// A number and its type, as Optuna stores them: databases have no infinities.
-fn number(value: &Cell, kind: &Cell) -> f64 {
-    match kind.text() {
-        Some("INF_POS") => f64::INFINITY,
-        Some("INF_NEG") => f64::NEG_INFINITY,
-        _ => value.real().unwrap_or(f64::NAN),
-    }
-}
-
-fn stored(value: f64) -> (Cell, &'static str) {
-    if value.is_nan() {
-        (Cell::Null, "NAN")
-    } else if value == f64::INFINITY {
-        (Cell::Null, "INF_POS")
-    } else if value == f64::NEG_INFINITY {
-        (Cell::Null, "INF_NEG")
-    } else {
-        (Cell::Real(value), "FINITE")
-    }
-}
-
-fn insert_parameters(
-    database: &mut impl Database,
-    trial: i64,
-    parameters: &BTreeMap<String, (Distribution, f64)>,
-) -> Result<()> {
-    for (name, (distribution, value)) in parameters {
-        database.execute(
-            "INSERT INTO trial_params (trial_id, param_name, param_value, distribution_json) VALUES ($1, $2, $3, $4)",
-            &[Cell::Integer(trial), name.as_str().into(), Cell::Real(*value), Cell::Text(distribution.to_json())],
-        )?;
-    }
-    Ok(())
-}
-
-fn insert_value(database: &mut impl Database, trial: i64, value: f64) -> Result<()> {
-    let (cell, kind) = stored(value);
-    let insert = format!(
-        "INSERT INTO trial_values (trial_id, objective, value, value_type) VALUES ($1, 0, $2, '{kind}')"
-    );
-    database.execute(&insert, &[Cell::Integer(trial), cell])?;
-    Ok(())
-}
-
-fn insert_report(database: &mut impl Database, trial: i64, step: i64, value: f64) -> Result<()> {
-    let (cell, kind) = stored(value);
-    let insert = format!(
-        "INSERT INTO trial_intermediate_values (trial_id, step, intermediate_value, intermediate_value_type) \
-         VALUES ($1, $2, $3, '{kind}') ON CONFLICT (trial_id, step) DO UPDATE \
-         SET intermediate_value = excluded.intermediate_value, \
-         intermediate_value_type = excluded.intermediate_value_type"
-    );
-    database.execute(&insert, &[Cell::Integer(trial), Cell::Integer(step), cell])?;
-    Ok(())
-}
-
-fn set_attribute(
-    database: &mut impl Database,
-    table: &str,
-    trial: i64,
-    key: &str,
-    value: &Value,
-) -> Result<()> {
-    let insert = format!(
-        "INSERT INTO {table} (trial_id, \"key\", value_json) VALUES ($1, $2, $3) \
-         ON CONFLICT (trial_id, \"key\") DO UPDATE SET value_json = excluded.value_json"
-    );
-    database.execute(&insert, &[Cell::Integer(trial), key.into(), value.into()])?;
-    Ok(())
-}
-
-fn beat(database: &mut impl Database, trial: i64) -> Result<()> {
-    database.execute(
-        "INSERT INTO trial_heartbeats (trial_id, heartbeat) VALUES ($1, CURRENT_TIMESTAMP) \
-         ON CONFLICT (trial_id) DO UPDATE SET heartbeat = excluded.heartbeat",
-        &[Cell::Integer(trial)],
-    )?;
-    Ok(())
 }

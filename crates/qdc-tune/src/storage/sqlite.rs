@@ -9,8 +9,9 @@ use std::time::Duration;
 use rusqlite::types::{ToSqlOutput, Value as Sql, ValueRef};
 use rusqlite::{Connection, ErrorCode};
 
+use super::database::{Cell, Database};
 use super::schema;
-use super::sql::{Cell, Database, SqlStorage};
+use super::sql::SqlStorage;
 use crate::{Error, Result};
 
 /// How long to wait for another writer before giving up.
