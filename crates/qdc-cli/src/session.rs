@@ -38,6 +38,7 @@ impl Session {
         ctrlc::set_handler(move || {
             // The first Ctrl-C asks, the second insists.
             if raised.swap(true, Ordering::Relaxed) {
+                qdc_data::output::abandon_all();
                 std::process::exit(130);
             }
         })

@@ -1,8 +1,10 @@
 //! Writing files whole or not at all: under a temporary name in the same folder, then renamed.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -20,8 +22,37 @@ pub struct OutputFile {
 
 #[derive(Debug)]
 enum Target {
-    Temporary(NamedTempFile),
+    Temporary(NamedTempFile, Unfinished),
     Direct(File),
+}
+
+/// Removes every temporary file of this process, which is about to end at once: what it holds will not be dropped.
+pub fn abandon_all() {
+    for path in unfinished().iter() {
+        std::fs::remove_file(path).ok(); // there is nobody left to tell
+    }
+}
+
+/// The entry of a temporary file in the list of those that have not taken their names yet.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(path: &Path) -> Self {
+        unfinished().insert(path.into());
+        Self(path.into())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().remove(&self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static LIST: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    LIST.lock().unwrap_or_else(PoisonError::into_inner) // whole after every operation
 }
 
 impl OutputFile {
@@ -35,7 +66,11 @@ impl OutputFile {
             Ok(found) if !found.is_file() => {
                 Target::Direct(File::options().write(true).open(&target).map_err(fail)?)
             }
-            _ => Target::Temporary(temporary_beside(&target).map_err(fail)?),
+            _ => {
+                let file = temporary_beside(&target).map_err(fail)?;
+                let entry = Unfinished::new(file.path());
+                Target::Temporary(file, entry)
+            }
         };
         Ok(Self { target: path.into(), writer: BufWriter::with_capacity(1 << 16, inner) })
     }
@@ -46,7 +81,7 @@ impl OutputFile {
         let fail = |source| Error::Write { path: path.clone(), source };
         match self.writer.into_inner().map_err(|error| fail(error.into_error()))? {
             Target::Direct(mut file) => file.flush().map_err(fail),
-            Target::Temporary(file) => {
+            Target::Temporary(file, _entry) => {
                 let target = path.canonicalize().unwrap_or_else(|_| path.clone());
                 file.persist(target).map_err(|error| fail(error.error))?;
                 Ok(())
@@ -79,14 +114,14 @@ impl Seek for OutputFile {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Temporary(file) => file.write(bytes),
+            Self::Temporary(file, _) => file.write(bytes),
             Self::Direct(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Temporary(file) => file.flush(),
+            Self::Temporary(file, _) => file.flush(),
             Self::Direct(file) => file.flush(),
         }
     }
@@ -95,7 +130,7 @@ impl Write for Target {
 impl Seek for Target {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         match self {
-            Self::Temporary(file) => file.seek(position),
+            Self::Temporary(file, _) => file.seek(position),
             Self::Direct(file) => file.seek(position),
         }
     }
