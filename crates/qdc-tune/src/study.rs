@@ -141,6 +141,11 @@ impl Study {
         self.trials.values()
     }
 
+    /// The trial of that number, if there is one.
+    pub fn trial(&self, number: u64) -> Option<&Trial> {
+        self.trials.get(&number)
+    }
+
     /// How many trials will count in the end: those finished and those that will be retried or are under way.
     pub fn len(&self) -> usize {
         self.trials.len()

@@ -1,5 +1,6 @@
 //! Tuning: search spaces, the search itself, and what came of it.
 
+mod coordinator;
 mod search;
 mod space;
 mod trial;

@@ -3,19 +3,20 @@
 //! This thread asks and tells; each trial has a thread of its own that hands its splits to rayon's pool. What is found
 //! depends on seed and batch, not on how many trials run at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use qdc_core::{Transition, Watch};
 use qdc_data::{Dataset, SpectrumCache};
 use qdc_tune::storage::Storage;
-use qdc_tune::{Asked, Direction, Outcome, Pruning, Sampler, State, Study};
+use qdc_tune::{Asked, Direction, Pruning, Sampler, State, Study};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::SearchSpace;
-use super::trial::{Limits, Stop, Switch, Trial, Verdict};
+use super::coordinator::{Coordinator, Next};
+use super::trial::{Limits, Trial, Verdict};
 use crate::model::RewiringKind;
 use crate::{Error, Patience, Rewirings, SplitRecord};
 
@@ -147,37 +148,22 @@ pub fn search(
         limits: Limits { memory: search.memory, time: search.trial_time },
         watch,
     };
-    let mut coordinator = Coordinator {
-        study: &mut study,
-        switches: BTreeMap::new(),
-        reports: BTreeMap::new(),
-        hopeless: BTreeSet::new(),
-        duplicates: 0,
-        start,
-        watch,
-    };
+    let mut coordinator = Coordinator::new(&mut study, watch);
     let (sender, receiver) = mpsc::channel::<Message>();
-    std::thread::scope(|scope| -> Result<(), Error> {
-        let mut failure = None;
+    std::thread::scope(|scope| {
         let mut under_way = 0;
         loop {
-            let closed = failure.is_some()
-                || watch.stop_requested()
-                || search.until.is_some_and(|until| Instant::now() >= until);
-            while !closed && under_way < search.jobs.max(1) {
-                let Some(asked) = coordinator.next(search.trials)? else { break };
-                if coordinator.copy_duplicate(&asked)? {
-                    phase.advance(1).ok();
-                    continue;
-                }
-                let hyperparameters = match space.hyperparameters(&asked.parameters) {
-                    Ok(values) => values,
-                    Err(error) => {
-                        coordinator.study.tell(&asked, Outcome::failed(error.to_string()))?;
+            let over = watch.stop_requested() || search.until.is_some_and(|until| Instant::now() >= until);
+            while !over && under_way < search.jobs.max(1) {
+                let (asked, hyperparameters) = match coordinator.next(search) {
+                    Next::Run(asked, hyperparameters) => (asked, hyperparameters),
+                    Next::Settled => {
+                        phase.advance(1).ok();
                         continue;
                     }
+                    Next::Nothing => break,
                 };
-                let switch = coordinator.switches.entry(asked.trial).or_default().clone();
+                let switch = coordinator.switch(&asked);
                 let (sender, trial) = (sender.clone(), &trial);
                 under_way += 1;
                 scope.spawn(move || {
@@ -190,130 +176,28 @@ pub fn search(
                 });
             }
             if under_way == 0 {
-                if closed || coordinator.study.len() >= search.trials {
-                    return failure.map_or(Ok(()), Err);
+                if over || coordinator.is_done(search.trials) {
+                    return;
                 }
                 std::thread::sleep(Duration::from_millis(100)); // others work on what we wait for
-                coordinator.study.synchronise()?;
+                coordinator.synchronise();
                 continue;
             }
-            let handled = match receiver.recv_timeout(HEARTBEAT) {
+            match receiver.recv_timeout(HEARTBEAT) {
                 Ok(Message::Split(number, split)) => coordinator.hear(number, &split),
                 Ok(Message::Done(asked, verdict)) => {
                     under_way -= 1;
                     phase.advance(1).ok();
-                    coordinator.finish(&asked, verdict)
+                    coordinator.finish(&asked, verdict);
                 }
-                Err(RecvTimeoutError::Timeout) => coordinator.study.heartbeat().map_err(Error::from),
-                Err(RecvTimeoutError::Disconnected) => Ok(()),
-            };
-            if let Err(error) = handled {
-                // A full disk, say: let the others end, keep what is kept.
-                failure.get_or_insert(error);
-                coordinator.switches.values().for_each(|switch| switch.pull(Stop::Time));
+                Err(RecvTimeoutError::Timeout) => coordinator.heartbeat(),
+                Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is kept here"),
             }
         }
-    })?;
-    let duplicates = coordinator.duplicates;
+    });
+    let duplicates = coordinator.end()?;
     study.synchronise()?;
     Ok(report(&study, search, duplicates, watch.stop_requested(), start.elapsed()))
-}
-
-/// Asks, hears and tells.
-struct Coordinator<'a> {
-    study: &'a mut Study,
-    switches: BTreeMap<u64, Switch>,
-    reports: BTreeMap<u64, BTreeMap<usize, f64>>,
-    hopeless: BTreeSet<u64>,
-    duplicates: usize,
-    start: Instant,
-    watch: &'a Watch,
-}
-
-impl Coordinator<'_> {
-    /// An interrupted trial, or a new one if there is to be one and it may be asked for now.
-    fn next(&mut self, trials: usize) -> Result<Option<Asked>, Error> {
-        if let Some(asked) = self.study.ask_again()? {
-            return Ok(Some(asked));
-        }
-        while self.study.len() < trials && self.study.may_ask() {
-            if let Some(asked) = self.study.try_ask_new()? {
-                return Ok(Some(asked));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The same point gives the same result: it is copied.
-    fn copy_duplicate(&mut self, asked: &Asked) -> Result<bool, Error> {
-        let Some(original) = asked.duplicate_of else { return Ok(false) };
-        let Some(trial) = self.study.trials().find(|trial| trial.number == original).cloned() else {
-            return Ok(false);
-        };
-        let Some(value) = trial.value else { return Ok(false) };
-        let outcome = trial
-            .user_attributes
-            .into_iter()
-            .fold(Outcome::complete(value), |outcome, (key, value)| outcome.with(&key, value));
-        self.study.tell(asked, outcome.with("duplicate_of", original))?;
-        self.duplicates += 1;
-        Ok(true)
-    }
-
-    /// Records running means in the order of splits, whatever the order they end in.
-    fn hear(&mut self, number: u64, split: &SplitRecord) -> Result<(), Error> {
-        let Some(trial) = self.study.trials().find(|trial| trial.number == number) else { return Ok(()) };
-        if trial.state != State::Running || self.hopeless.contains(&number) {
-            return Ok(());
-        }
-        let asked = self.study.asked_of(number);
-        let heard = self.reports.entry(number).or_default();
-        let before = (0..).take_while(|step| heard.contains_key(step)).count();
-        heard.insert(split.split, split.validation);
-        let heard = heard.clone();
-        let now = (0..).take_while(|step| heard.contains_key(step)).count();
-        for step in before..now {
-            let mean = (0..=step).map(|step| heard[&step]).sum::<f64>() / (step + 1) as f64;
-            if let Some(asked) = &asked {
-                self.study.report(asked, step as i64, mean)?;
-                if self.study.should_prune(asked) {
-                    self.hopeless.insert(number);
-                    if let Some(switch) = self.switches.get(&number) {
-                        switch.pull(Stop::Hopeless);
-                    }
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, asked: &Asked, verdict: Verdict) -> Result<(), Error> {
-        self.switches.remove(&asked.trial);
-        self.reports.remove(&asked.trial);
-        let outcome = match verdict {
-            Verdict::Interrupted => return Ok(self.study.release(asked)?),
-            // It may have finished before the switch was pulled; the rule is what counts.
-            Verdict::Told(_) if self.hopeless.contains(&asked.trial) => Outcome::pruned(),
-            Verdict::Told(outcome) => outcome,
-        };
-        let before = self.study.best().map(|trial| trial.number);
-        self.study.tell(asked, outcome)?;
-        if let Some(best) = self.study.best().filter(|best| Some(best.number) != before) {
-            let number =
-                |key: &str| 100.0 * best.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
-            let done = self.study.trials().filter(|trial| trial.state.is_finished()).count();
-            let pace = 60.0 * done as f64 / self.start.elapsed().as_secs_f64();
-            self.watch.note(&format!(
-                "trial {}: validation {:.2} %, test {:.2} ± {:.2} % ({done} trials, {pace:.0} a minute)",
-                best.number,
-                100.0 * best.value.unwrap_or(f64::NAN),
-                number("test_mean"),
-                number("test_std"),
-            ));
-        }
-        Ok(())
-    }
 }
 
 /// One complete spectrum serves every mu, where it is of use and fits.

@@ -30,6 +30,8 @@ pub(super) enum Stop {
     Hopeless = 1,
     /// Its time is over.
     Time = 2,
+    /// The search ends.
+    Search = 3,
 }
 
 /// The switch by which the search stops one trial.
@@ -45,6 +47,7 @@ impl Switch {
         match self.0.load(Ordering::Relaxed) {
             1 => Stop::Hopeless,
             2 => Stop::Time,
+            3 => Stop::Search,
             _ => Stop::None,
         }
     }
@@ -105,7 +108,7 @@ impl Trial<'_> {
                     let limit = self.limits.time.unwrap_or_default().as_secs_f64();
                     Verdict::Told(Outcome::failed(format!("over the time limit of {limit} s")))
                 }
-                Stop::None => Verdict::Interrupted,
+                Stop::None | Stop::Search => Verdict::Interrupted,
             },
         }
     }
