@@ -76,7 +76,7 @@ pub struct Trained<T> {
 
 /// Trains a fresh network on one split. The same arguments give the same result, bit for bit.
 ///
-/// `name` names the phase of `watch` this training is.
+/// The phase of `watch` is called by the `number` of the split.
 ///
 /// # Errors
 /// If a set of the split is empty (`number` names the split then), a label is no class, or the watch asks to stop. A loss
