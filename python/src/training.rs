@@ -54,6 +54,7 @@ pub(crate) fn train<'py>(
             seed,
             splits: &splits,
             patience: Patience::default(),
+            metric: dataset.usual_metric(),
             keep: Keep::default(),
         };
         qdc_lab::train(&experiment, &rewirings, watch, &|_| ControlFlow::Continue(()))

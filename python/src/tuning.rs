@@ -67,6 +67,7 @@ pub(crate) fn tune<'py>(
             trial_time: None,
             until: budget.map(|budget| Instant::now() + budget),
             patience: Patience::default(),
+            metric: dataset.usual_metric(),
             spectra: SpectrumCache::of(&DataDir::from_environment()),
             pool: Some(pool),
         };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
 
 use crate::commands::Command;
@@ -39,4 +40,11 @@ pub(crate) struct Common {
     /// Folder where datasets lie or are cached [default: the user's cache folder]
     #[arg(long, global = true, value_name = "DIR", env = "QDC_DATA")]
     pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// Parses one of a few words, which help and completion then list.
+pub(crate) fn words<T: std::str::FromStr<Err = String> + Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|word| word.parse::<T>())
 }

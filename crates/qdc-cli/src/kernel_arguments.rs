@@ -1,9 +1,9 @@
 //! The options that describe a kernel, resolved into a recipe; shared by every command that builds one.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use qdc_core::{Filter, Kernel, Normalize, Pairs, Precision, Sign, Solver, Sparsify, defaults};
 
+use crate::arguments::words;
 use crate::failure::Failure;
 
 /// The filters by name.
@@ -127,11 +127,4 @@ impl KernelArguments {
 
 fn with_default(text: &str, default: f64) -> String {
     format!("{text} [default: {default}]")
-}
-
-/// Parses one of a few words, which help and completion then list.
-fn words<T: std::str::FromStr<Err = String> + Clone + Send + Sync + 'static>(
-    names: &'static [&'static str],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(|word| word.parse::<T>())
 }

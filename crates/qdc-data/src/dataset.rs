@@ -1,8 +1,9 @@
 //! A dataset: a graph whose vertices have features and labels, and the splits it is scored on.
 
-use qdc_core::{Features, Graph, Homophily, Split, homophily, order};
+use qdc_core::{Features, Graph, Homophily, Metric, Split, UNLABELLED, homophily, order};
 use serde::Serialize;
 
+use crate::registry::Entry;
 use crate::{Error, Shares, random_splits};
 
 /// A labelled graph with features and splits.
@@ -14,7 +15,7 @@ pub struct Dataset {
     pub graph: Graph,
     /// One row for each vertex.
     pub features: Features,
-    /// The class of each vertex, below [`Dataset::classes`].
+    /// The class of each vertex, below [`Dataset::classes`], or [`UNLABELLED`]; no split has an unlabelled vertex.
     pub labels: Vec<u32>,
     /// Number of classes.
     pub classes: usize,
@@ -35,7 +36,8 @@ impl Dataset {
                 return Err(Error::Invalid { path: name.into(), source });
             }
         }
-        let classes = labels.iter().max().map_or(0, |&largest| largest as usize + 1);
+        let known = labels.iter().filter(|&&label| label != UNLABELLED);
+        let classes = known.max().map_or(0, |&largest| largest as usize + 1);
         Ok(Self { name, graph, features, labels, classes, splits: Vec::new() })
     }
 
@@ -43,6 +45,11 @@ impl Dataset {
     pub fn with_random_splits(mut self, shares: Shares, seed: u64) -> Self {
         self.splits = random_splits(&self.labels, shares, seed);
         self
+    }
+
+    /// The metric results on this dataset are usually given in: the registry's, or accuracy.
+    pub fn usual_metric(&self) -> Metric {
+        Entry::find(&self.name).map_or_else(Metric::default, |entry| entry.metric)
     }
 
     /// Counts and homophily.

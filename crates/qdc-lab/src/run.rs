@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use qdc_core::{Csr, Features, Watch};
+use qdc_core::{Csr, Features, Metric, Watch};
 use qdc_data::Dataset;
-use qdc_nn::training::{Keep, Schedule, Step, Trained, check_split, train_split, untrained_classes};
+use qdc_nn::training::{Keep, Schedule, Scores, Step, Trained, check_split, train_split, untrained_classes};
 use qdc_nn::{Architecture, Combinator, EarlyStopping, EdgeValues, Inputs, Kind, Tower};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { max_steps: 1000, stopping: EarlyStopping { patience: 50, warm_up: 0 } }
+        Self { max_steps: 1000, stopping: EarlyStopping::default() }
     }
 }
 
@@ -44,31 +44,10 @@ pub struct Experiment<'a> {
     pub splits: &'a [usize],
     /// How long to train.
     pub patience: Patience,
+    /// What decides which step is the best, and what the scores are.
+    pub metric: Metric,
     /// What to keep besides the record.
     pub keep: Keep,
-}
-
-/// The record of one split. Accuracies are fractions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SplitRecord {
-    /// The split.
-    pub split: usize,
-    /// Accuracy on the training vertices at the best step.
-    pub train: f64,
-    /// Accuracy on the validation vertices at the best step.
-    pub validation: f64,
-    /// Loss on the validation vertices at the best step.
-    pub validation_loss: Option<f64>,
-    /// Accuracy on the test vertices at the best step.
-    pub test: f64,
-    /// Steps taken.
-    pub steps: usize,
-    /// The best of them; 0 if none had a finite loss.
-    pub best_step: usize,
-    /// The step at which the loss was no longer finite.
-    pub diverged_at: Option<usize>,
-    /// Time taken.
-    pub seconds: f64,
 }
 
 /// The record of a run: what `qdc train --json` prints.
@@ -82,14 +61,16 @@ pub struct RunRecord {
     pub hyperparameters: Hyperparameters,
     /// The seed.
     pub seed: u64,
-    /// Mean test accuracy over the splits.
+    /// What the scores are measured by.
+    pub metric: Metric,
+    /// Mean test score over the splits.
     pub test_mean: f64,
     /// Its standard deviation (ddof 0).
     pub test_std: f64,
-    /// Mean validation accuracy over the splits: what tuning sees.
+    /// Mean validation score over the splits: what tuning sees.
     pub validation_mean: f64,
     /// Every split trained, in order.
-    pub splits: Vec<SplitRecord>,
+    pub splits: Vec<Scores>,
     /// The report of the kernel, or of SDRF; none on the plain graph.
     pub kernel: Option<RewiringReport>,
     /// Time the rewirings took, before the first split.
@@ -124,10 +105,10 @@ pub fn train(
     experiment: &Experiment<'_>,
     rewirings: &Rewirings<'_>,
     watch: &Watch,
-    on_split: &(dyn Fn(&SplitRecord) -> ControlFlow<()> + Sync),
+    on_split: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
 ) -> Result<Run, Error> {
     let start = Instant::now();
-    let Experiment { dataset, hyperparameters, seed, splits, patience, keep } = *experiment;
+    let Experiment { dataset, hyperparameters, seed, splits, patience, metric, keep } = *experiment;
     let absent = |&&split: &&usize| split >= dataset.splits.len();
     let none = (splits.is_empty() && dataset.splits.is_empty()).then_some(&0);
     if let Some(&split) = splits.iter().find(absent).or(none) {
@@ -135,7 +116,8 @@ pub fn train(
         return Err(Error::NoSuchSplit { split, dataset, splits });
     }
     for &number in splits {
-        check_split(&dataset.splits[number], number)?; // before any work is done
+        // Before any work is done.
+        check_split(&dataset.splits[number], number, &dataset.labels, dataset.classes, metric)?;
     }
     let architecture = architecture(hyperparameters, dataset.classes);
     let rewired = rewirings.of_model(hyperparameters, seed, watch)?;
@@ -149,18 +131,17 @@ pub fn train(
         weight_decay: hyperparameters.real("weight_decay"),
         max_steps: patience.max_steps,
         stopping: patience.stopping,
+        metric,
     };
     let stop = AtomicBool::new(false);
-    let finished: Vec<Option<(SplitRecord, Trained<f32>)>> = splits
+    let finished: Vec<Option<Trained<f32>>> = splits
         .par_iter()
         .with_max_len(1)
         .map(|&number| {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let start = Instant::now();
             let split = &dataset.splits[number];
-            let seed = qdc_nn::random::derive(seed, number as u64);
             let trained = train_split(
                 &architecture,
                 &inputs,
@@ -172,49 +153,38 @@ pub fn train(
                 keep,
                 watch,
             )?;
-            let record = record(number, &trained, start.elapsed().as_secs_f64());
-            if on_split(&record).is_break() {
+            if on_split(&trained.scores).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
-            Ok(Some((record, trained)))
+            Ok(Some(trained))
         })
         .collect::<Result<_, Error>>()?;
-    let (records, trained): (Vec<SplitRecord>, Vec<Trained<f32>>) = finished.into_iter().flatten().unzip();
-    let (test_mean, test_std) = mean_and_deviation(records.iter().map(|record| record.test));
-    let (validation_mean, _) = mean_and_deviation(records.iter().map(|record| record.validation));
-    let (weights, curves) = trained.into_iter().map(|trained| (trained.weights, trained.curve)).unzip();
+    let (mut scores, mut weights, mut curves) = (Vec::new(), Vec::new(), Vec::new());
+    for trained in finished.into_iter().flatten() {
+        scores.push(trained.scores);
+        weights.push(trained.weights);
+        curves.push(trained.curve);
+    }
+    let (test_mean, test_std) = mean_and_deviation(scores.iter().map(|split| split.test));
+    let (validation_mean, _) = mean_and_deviation(scores.iter().map(|split| split.validation));
     let told = |report: &RewiringReport| !matches!(report, RewiringReport::Plain { .. });
     let record = RunRecord {
         dataset: dataset.name.clone(),
         model: hyperparameters.model(),
         hyperparameters: hyperparameters.clone(),
         seed,
+        metric,
         test_mean,
         test_std,
         validation_mean,
-        stopped: records.len() < splits.len(),
-        splits: records,
+        stopped: scores.len() < splits.len(),
+        splits: scores,
         kernel: rewired.iter().map(|made| (*made.report).clone()).find(told),
         rewiring_seconds,
         seconds: start.elapsed().as_secs_f64(),
         notes,
     };
     Ok(Run { record, architecture, weights, curves })
-}
-
-fn record(split: usize, trained: &Trained<f32>, seconds: f64) -> SplitRecord {
-    let outcome = &trained.outcome;
-    SplitRecord {
-        split,
-        train: outcome.train,
-        validation: outcome.validation,
-        validation_loss: outcome.validation_loss,
-        test: outcome.test,
-        steps: outcome.steps,
-        best_step: outcome.best_step,
-        diverged_at: outcome.diverged_at,
-        seconds,
-    }
 }
 
 /// Mean and standard deviation (ddof 0), in the order given; 0 of nothing.

@@ -32,6 +32,7 @@ fn run(file: &Path) -> Result<(), Error> {
         trial_time: None,
         until: None,
         patience: Patience { max_steps: 20, ..Patience::default() },
+        metric: qdc_core::Metric::Accuracy,
         spectra: SpectrumCache::new("nowhere"),
         pool: None,
     };

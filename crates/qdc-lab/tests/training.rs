@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use qdc_core::{Features, Split, Watch};
+use qdc_core::{Features, Metric, Split, UNLABELLED, Watch};
 use qdc_data::{DataDir, Dataset, EdgeReading, Shares};
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
     Error, Experiment, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedModel, save_best,
 };
+use qdc_nn::training::Step;
+use qdc_nn::{Criterion, EarlyStopping};
 
 fn dataset() -> Dataset {
     let source =
@@ -31,7 +33,8 @@ fn train(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let patience = Patience { max_steps: 60, ..Patience::default() };
     let keep = Keep { weights: true, curve: true };
-    let experiment = Experiment { dataset, hyperparameters: values, seed: 7, splits, patience, keep };
+    let metric = Metric::Accuracy;
+    let experiment = Experiment { dataset, hyperparameters: values, seed: 7, splits, patience, metric, keep };
     let rewirings = Rewirings::new(&dataset.graph);
     pool.install(|| qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(())))
 }
@@ -66,6 +69,7 @@ fn every_model_trains_better_than_chance() {
             "model",
             "hyperparameters",
             "seed",
+            "metric",
             "test_mean",
             "test_std",
             "validation_mean",
@@ -76,6 +80,93 @@ fn every_model_trains_better_than_chance() {
             assert!(json.get(key).is_some(), "{model} has no {key}");
         }
     }
+}
+
+#[test]
+fn metric_and_criterion_decide_which_step_counts() {
+    let hard = "csbm:n=120,homophily=0.5,classes=3,signal=0.5,seed=1";
+    let source = qdc_data::open(hard, &DataDir::new("nowhere"), EdgeReading::default()).unwrap();
+    let dataset = source.into_dataset().unwrap().with_random_splits(Shares::default(), 0);
+    let values = values("gcn", &[]);
+    let mut best_steps = Vec::new();
+    for metric in Metric::ALL {
+        for criterion in [Criterion::Metric, Criterion::Loss] {
+            let stopping = EarlyStopping { patience: 15, warm_up: 0, criterion };
+            let experiment = Experiment {
+                dataset: &dataset,
+                hyperparameters: &values,
+                seed: 7,
+                splits: &[1],
+                patience: Patience { max_steps: 60, stopping },
+                metric,
+                keep: Keep { curve: true, weights: false },
+            };
+            let rewirings = Rewirings::new(&dataset.graph);
+            let run =
+                qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
+            let run = run.unwrap();
+            let (scores, curve) = (&run.record.splits[0], &run.curves[0]);
+            let better = |a: &Step, b: &Step| match criterion {
+                Criterion::Metric => (a.validation, -a.validation_loss) > (b.validation, -b.validation_loss),
+                Criterion::Loss => (-a.validation_loss, a.validation) > (-b.validation_loss, b.validation),
+            };
+            let best =
+                curve.iter().reduce(|best, step| if better(step, best) { step } else { best }).unwrap();
+            assert_eq!(scores.best_step, best.step, "{metric} {criterion:?}");
+            let at_best = (best.train, best.validation, best.test, Some(best.validation_loss));
+            assert_eq!((scores.train, scores.validation, scores.test, scores.validation_loss), at_best);
+            assert!(scores.steps == 60 || scores.steps == best.step + 15, "{scores:?}");
+            assert_eq!((run.record.metric, scores.split, scores.seed), (metric, 1, 7));
+            assert_eq!(run.record.test_mean, scores.test);
+            best_steps.push((metric, scores.best_step, scores.test));
+        }
+    }
+    assert_ne!(best_steps[0].1, best_steps[1].1, "score and loss choose differently here");
+    assert_ne!(best_steps[0].2, best_steps[2].2, "accuracy and macro-F1 differ here");
+    assert_ne!(best_steps[0].2, best_steps[4].2, "accuracy and ROC-AUC differ here");
+}
+
+#[test]
+fn vertices_without_label_may_stand_outside_the_split_and_nowhere_else() {
+    let mut dataset = dataset();
+    let split = &dataset.splits[0];
+    let (train_set, validation) = (split.train().to_vec(), split.validation().to_vec());
+    let (unlabelled, rest) = split.test().split_at(5);
+    let (unlabelled, rest) = (unlabelled.to_vec(), rest.to_vec());
+    dataset.splits[0] = Split::new(120, train_set, validation, rest).unwrap();
+    let values = values("gcn", &[]);
+    let before = train(&dataset, &values, &[0], 1).unwrap();
+    unlabelled.iter().for_each(|&vertex| dataset.labels[vertex as usize] = UNLABELLED);
+    let after = train(&dataset, &values, &[0], 1).unwrap();
+    assert_eq!(before.weights, after.weights, "labels outside the split are not looked at");
+    let vertex = dataset.splits[0].test()[0];
+    dataset.labels[vertex as usize] = UNLABELLED;
+    let error = train(&dataset, &values, &[0], 1).unwrap_err();
+    assert_eq!(error.to_string(), format!("vertex {vertex} of the test set of split 0 has no label"));
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn roc_auc_is_refused_where_a_set_has_one_class_only() {
+    let mut dataset = dataset();
+    let split = &dataset.splits[0];
+    let of_class_zero = split.validation().iter().copied().filter(|&v| dataset.labels[v as usize] == 0);
+    let validation: Vec<u32> = of_class_zero.collect();
+    dataset.splits[0] = Split::new(120, split.train().to_vec(), validation, split.test().to_vec()).unwrap();
+    let values = values("mlp", &[]);
+    let experiment = Experiment {
+        dataset: &dataset,
+        hyperparameters: &values,
+        seed: 0,
+        splits: &[0],
+        patience: Patience::default(),
+        metric: Metric::Auc,
+        keep: Keep::default(),
+    };
+    let rewirings = Rewirings::new(&dataset.graph);
+    let error = qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("the validation set of split 0") && error.contains("ROC-AUC"), "{error}");
 }
 
 #[test]
@@ -115,8 +206,15 @@ fn bad_input_is_an_error_with_the_place() {
     dataset.splits[0] = Split::new(120, vec![], validation, test).unwrap();
     let (hyperparameters, patience) = (&values, Patience::default());
     let splits = &[1, 0];
-    let experiment =
-        Experiment { dataset: &dataset, hyperparameters, seed: 7, splits, patience, keep: Keep::default() };
+    let experiment = Experiment {
+        dataset: &dataset,
+        hyperparameters,
+        seed: 7,
+        splits,
+        patience,
+        metric: Metric::Accuracy,
+        keep: Keep::default(),
+    };
     let error = qdc_lab::train(&experiment, &Rewirings::new(&dataset.graph), &Watch::silent(), &|record| {
         panic!("split {} was trained before split 0 was looked at", record.split)
     });
@@ -169,6 +267,7 @@ fn the_callback_can_end_a_run() {
         seed: 0,
         splits: &[0, 1, 2, 3],
         patience,
+        metric: Metric::Accuracy,
         keep: Keep::default(),
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

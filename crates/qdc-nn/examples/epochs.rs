@@ -11,8 +11,9 @@ use std::time::Instant;
 
 use qdc_core::{Csr, EdgeRule, Features, Graph, Symmetrize, Transition};
 use qdc_data::npz::Npz;
-use qdc_nn::loss::accuracy;
-use qdc_nn::{Adam, Architecture, EdgeValues, Inputs, Kind, Network, Pass, Propagation, Tower};
+use qdc_nn::{
+    Adam, Architecture, EdgeValues, Inputs, Kind, Metric, Network, Pass, Propagation, Scorer, Tower,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -60,6 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let architecture = Architecture::single(Tower { kind, widths: vec![hidden, classes], dropout: 0.5 });
     let mut network = Network::new(&architecture, &inputs, 0)?;
     let mut adam = Adam::new(network.weights().len(), 0.01, 5e-4);
+    let mut scorer = Scorer::new(Metric::Accuracy);
     let (mut epoch_ms, mut evaluate_ms) = (f64::INFINITY, f64::INFINITY);
     let (mut loss, mut score) = (0.0, 0.0);
     let begin = Instant::now();
@@ -70,7 +72,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         loss = network.loss_and_gradient(&labels, &train, Pass::Train { seed: step });
         network.update(|weights, gradient| adam.step(weights, gradient));
         let trained = cpu_milliseconds();
-        score = accuracy(network.forward(Pass::Evaluate), &labels, &validation);
+        score = scorer.score(network.forward(Pass::Evaluate), &labels, &validation);
         let end = cpu_milliseconds();
         if step > 1 {
             (epoch_ms, evaluate_ms) = (epoch_ms.min(end - start), evaluate_ms.min(end - trained));

@@ -42,15 +42,43 @@ pub enum Error {
         part: &'static str,
     },
 
-    /// A vertex has a label that is no class.
-    #[error("vertex {vertex} has label {label}, but there are {classes} classes")]
+    /// A vertex of a split has a label that is no class.
+    #[error(
+        "vertex {vertex} of the {part} set of split {split} has label {label}, but there are {classes} classes"
+    )]
     Label {
         /// The vertex.
         vertex: usize,
+        /// The split.
+        split: usize,
+        /// Training, validation or test.
+        part: &'static str,
         /// Its label.
         label: u32,
         /// Number of classes.
         classes: usize,
+    },
+
+    /// A vertex of a split has no label.
+    #[error("vertex {vertex} of the {part} set of split {split} has no label")]
+    Unlabelled {
+        /// The vertex.
+        vertex: usize,
+        /// The split.
+        split: usize,
+        /// Training, validation or test.
+        part: &'static str,
+    },
+
+    /// A set of a split has vertices of one class only, and the metric compares classes.
+    #[error("the {part} set of split {split} has vertices of one class only: {} is not defined there", metric.title())]
+    OneClass {
+        /// The split.
+        split: usize,
+        /// Training, validation or test.
+        part: &'static str,
+        /// The metric.
+        metric: qdc_core::Metric,
     },
 
     /// A file could not be read or written.
@@ -83,6 +111,12 @@ impl Error {
             Self::FeatureNotFinite { .. } => {
                 Some("replace missing values in the dataset, for example by 0".into())
             }
+            Self::OneClass { .. } => {
+                Some("choose another metric with --metric, or other splits with --splits or --split".into())
+            }
+            Self::Unlabelled { .. } => Some(
+                "take the vertex out of the masks, or give it a label: -1 may stand outside all masks".into(),
+            ),
             Self::EmptySet { .. } => {
                 Some("choose other splits with --splits, or make new ones with --split".into())
             }

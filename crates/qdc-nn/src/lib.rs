@@ -5,8 +5,8 @@
 //! [`Adam`] and [`training`] what teaches it.
 //!
 //! Everything is generic over the precision: `f32` to train, `f64` for golden files and gradient checks. After the first
-//! epoch only the dense products of `gemm` allocate. The crate reads no clock and prints nothing; the same seed gives the
-//! same bytes for any number of threads.
+//! epoch only the dense products of `gemm` allocate. The crate prints nothing, and reads the clock only to say how long a
+//! split took; the same seed gives the same bytes for any number of threads.
 
 mod adam;
 mod aligned;
@@ -26,18 +26,21 @@ mod propagation;
 pub mod random;
 mod real;
 mod saved;
+mod scorer;
 mod sparse;
 pub mod training;
 
 pub use adam::Adam;
 pub use architecture::{Architecture, Combinator, Kind, Tower};
 pub use chain::Placed;
-pub use early_stopping::{EarlyStopping, Progress, Validation, Verdict};
+pub use early_stopping::{Criterion, EarlyStopping, Stopping, Validation, Verdict};
 pub use error::Error;
 pub use inputs::Inputs;
 pub use layers::{EdgeValues, Pass};
 pub use matrix::{Matrix, Width};
 pub use network::Network;
 pub use propagation::{DENSE_ABOVE, Propagation};
+pub use qdc_core::Metric;
 pub use real::Real;
 pub use saved::{Saved, save};
+pub use scorer::{Scorer, defined_on, predicted, probabilities};

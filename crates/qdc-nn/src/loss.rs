@@ -1,4 +1,4 @@
-//! The loss: mean cross-entropy over a set of vertices; and the accuracy.
+//! The loss: mean cross-entropy over a set of vertices.
 //!
 //! ```text
 //! loss = -1/n sum over i in the set of log softmax(z_i)[label_i]
@@ -69,25 +69,6 @@ impl<T: Real> Loops for CrossEntropy<'_, T> {
     }
 }
 
-/// The share of `vertices` whose largest logit is that of their label; of equal logits the first counts. 0 for no
-/// vertices.
-pub fn accuracy<T: Real>(logits: &Matrix<T>, labels: &[u32], vertices: &[u32]) -> f64 {
-    let right = vertices.iter().filter(|&&v| predicted(logits, v as usize) == labels[v as usize]).count();
-    right as f64 / vertices.len().max(1) as f64
-}
-
-/// The class of the largest logit of a vertex; of equal ones the first.
-pub fn predicted<T: Real>(logits: &Matrix<T>, vertex: usize) -> u32 {
-    let row = &logits.row(vertex)[..logits.width().columns()];
-    let mut best = 0;
-    for (class, value) in row.iter().enumerate() {
-        if *value > row[best] {
-            best = class;
-        }
-    }
-    best as u32
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +84,5 @@ mod tests {
         assert_eq!(gradient.row(0), [0.0; 8]);
         assert!((gradient.get(1, 4) - (0.2 - 1.0) / 2.0).abs() < 1e-15);
         assert!((gradient.get(1, 0) - 0.1).abs() < 1e-15);
-        assert_eq!(accuracy(&logits, &[0, 4, 0], &[0, 1, 2]), 2.0 / 3.0);
     }
 }

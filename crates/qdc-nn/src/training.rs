@@ -1,12 +1,15 @@
 //! Training one split: full batches, Adam, early stopping, the best step kept.
 
-use qdc_core::{Split, Watch};
+use std::time::Instant;
+
+use qdc_core::{Metric, Split, UNLABELLED, Watch};
 use serde::{Deserialize, Serialize};
 
 use crate::early_stopping::{EarlyStopping, Validation, Verdict};
 use crate::layers::Pass;
-use crate::loss::{accuracy, cross_entropy, predicted};
+use crate::loss::cross_entropy;
 use crate::random::derive;
+use crate::scorer::{Scorer, defined_on, predicted};
 use crate::{Adam, Architecture, Error, Inputs, Network, Real};
 
 /// How to train.
@@ -18,20 +21,26 @@ pub struct Schedule {
     pub weight_decay: f64,
     /// The most steps there can be.
     pub max_steps: usize,
-    /// When to stop before.
+    /// When to stop before, and which step is the best.
     pub stopping: EarlyStopping,
+    /// What the scores are measured by.
+    pub metric: Metric,
 }
 
-/// What came out of a split. Accuracies are those of the best step, and 0 if no step had a finite loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// Accuracy on the training vertices.
+/// The scores of one split: those of its best step, by the metric of the schedule; 0 if no step had a finite loss.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// The split, by number.
+    pub split: usize,
+    /// The seed it was trained with.
+    pub seed: u64,
+    /// The score on the training vertices.
     pub train: f64,
-    /// Accuracy on the validation vertices.
+    /// The score on the validation vertices.
     pub validation: f64,
-    /// Loss on the validation vertices.
+    /// The loss on the validation vertices.
     pub validation_loss: Option<f64>,
-    /// Accuracy on the test vertices.
+    /// The score on the test vertices.
     pub test: f64,
     /// Steps taken.
     pub steps: usize,
@@ -39,6 +48,8 @@ pub struct Outcome {
     pub best_step: usize,
     /// The step at which the loss was no longer finite, if that ended the training.
     pub diverged_at: Option<usize>,
+    /// Time taken.
+    pub seconds: f64,
 }
 
 /// One step of a training, for curves.
@@ -50,11 +61,15 @@ pub struct Step {
     pub train_loss: f64,
     /// Loss on the validation vertices after it.
     pub validation_loss: f64,
-    /// Accuracy on the validation vertices after it.
+    /// The score on the training vertices after it, without dropout.
+    pub train: f64,
+    /// The score on the validation vertices after it.
     pub validation: f64,
+    /// The score on the test vertices after it.
+    pub test: f64,
 }
 
-/// What to keep of a training besides its outcome.
+/// What to keep of a training besides its scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The weights and predictions of the best step.
@@ -67,20 +82,21 @@ pub struct Keep {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained<T> {
     /// The scores.
-    pub outcome: Outcome,
+    pub scores: Scores,
     /// The weights of the best step (flat, see [`crate::Placed`]), if they were to be kept and there was one.
     pub weights: Option<Vec<T>>,
     /// Every step, if they were to be kept.
     pub curve: Vec<Step>,
 }
 
-/// Trains a fresh network on one split. The same arguments give the same result, bit for bit.
+/// Trains a fresh network on one split. The same arguments give the same weights and scores, bit for bit.
 ///
-/// The phase of `watch` is called by the `number` of the split.
+/// Split `number` draws from a stream of its own, made of its number and `seed`, whatever other splits are trained. The
+/// phase of `watch` is called by the number. Labels outside the split are not looked at.
 ///
 /// # Errors
-/// If a set of the split is empty (`number` names the split then), a label is no class, or the watch asks to stop. A loss
-/// that is no longer finite is no error: it ends the training, and the outcome says so.
+/// See [`check_split`]; and if the watch asks to stop. A loss that is no longer finite is no error: it ends the
+/// training, and the scores say so.
 #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
 pub fn train_split<T: Real>(
     architecture: &Architecture,
@@ -93,49 +109,46 @@ pub fn train_split<T: Real>(
     keep: Keep,
     watch: &Watch,
 ) -> Result<Trained<T>, Error> {
-    check_split(split, number)?;
-    if let Some(vertex) = labels.iter().position(|&label| label as usize >= architecture.classes) {
-        return Err(Error::Label { vertex, label: labels[vertex], classes: architecture.classes });
-    }
-    let mut network = Network::new(architecture, inputs, derive(seed, 0))?;
+    check_split(split, number, labels, architecture.classes, schedule.metric)?;
+    let start = Instant::now();
+    let stream = derive(seed, number as u64);
+    let mut network = Network::new(architecture, inputs, derive(stream, 0))?;
     let mut adam = Adam::new(network.weights().len(), schedule.learning_rate, schedule.weight_decay);
-    let mut progress = schedule.stopping.start();
-    let mut outcome = Outcome {
-        train: 0.0,
-        validation: 0.0,
-        validation_loss: None,
-        test: 0.0,
-        steps: 0,
-        best_step: 0,
-        diverged_at: None,
-    };
+    let mut stopping = schedule.stopping.start();
+    let mut scorer = Scorer::new(schedule.metric);
+    let mut scores = Scores { split: number, seed, ..Scores::default() };
     let (mut weights, mut curve) = (None, Vec::new());
     let phase = watch.phase(&format!("split {number}"), schedule.max_steps as u64);
     for step in 1..=schedule.max_steps {
-        let train_loss =
-            network.loss_and_gradient(labels, split.train(), Pass::Train { seed: derive(seed, step as u64) });
+        let pass = Pass::Train { seed: derive(stream, step as u64) };
+        let train_loss = network.loss_and_gradient(labels, split.train(), pass);
         network.update(|weights, gradient| adam.step(weights, gradient));
         let logits = network.forward(Pass::Evaluate);
-        let validation = Validation {
-            accuracy: accuracy(logits, labels, split.validation()),
-            loss: cross_entropy(logits, labels, split.validation()),
-        };
-        outcome.steps = step;
-        if !train_loss.is_finite() || !validation.loss.is_finite() {
-            outcome.diverged_at = Some(step);
+        let mut score = |vertices| scorer.score(logits, labels, vertices);
+        let loss = cross_entropy(logits, labels, split.validation());
+        scores.steps = step;
+        if !train_loss.is_finite() || !loss.is_finite() {
+            scores.diverged_at = Some(step);
             break;
         }
+        let validation = Validation { score: score(split.validation()), loss };
         if keep.curve {
-            let (validation_loss, validation) = (validation.loss, validation.accuracy);
-            curve.push(Step { step, train_loss, validation_loss, validation });
+            curve.push(Step {
+                step,
+                train_loss,
+                validation_loss: loss,
+                train: score(split.train()),
+                validation: validation.score,
+                test: score(split.test()),
+            });
         }
-        match progress.observe(validation) {
+        match stopping.observe(validation) {
             Verdict::Improved => {
-                outcome.best_step = step;
-                outcome.train = accuracy(logits, labels, split.train());
-                outcome.validation = validation.accuracy;
-                outcome.validation_loss = Some(validation.loss);
-                outcome.test = accuracy(logits, labels, split.test());
+                scores.best_step = step;
+                scores.train = score(split.train());
+                scores.validation = validation.score;
+                scores.validation_loss = Some(loss);
+                scores.test = score(split.test());
                 if keep.weights {
                     weights = Some(network.weights().to_vec());
                 }
@@ -145,19 +158,39 @@ pub fn train_split<T: Real>(
         }
         phase.advance(1)?;
     }
-    Ok(Trained { outcome, weights, curve })
+    scores.seconds = start.elapsed().as_secs_f64();
+    Ok(Trained { scores, weights, curve })
 }
 
-/// Whether a network can be trained on a split: each of its sets has a vertex. `number` names it in the error.
+/// Whether a network can be trained and scored on a split. `number` names the split in errors.
 ///
 /// # Errors
-/// If one has none.
-pub fn check_split(split: &Split, number: usize) -> Result<(), Error> {
-    let sets = [("training", split.train()), ("validation", split.validation()), ("test", split.test())];
-    match sets.iter().find(|(_, vertices)| vertices.is_empty()) {
-        Some(&(part, _)) => Err(Error::EmptySet { split: number, part }),
-        None => Ok(()),
+/// If one of its sets is empty, has a vertex whose label is no class, or says nothing about `metric`.
+pub fn check_split(
+    split: &Split,
+    number: usize,
+    labels: &[u32],
+    classes: usize,
+    metric: Metric,
+) -> Result<(), Error> {
+    for (part, vertices) in
+        [("training", split.train()), ("validation", split.validation()), ("test", split.test())]
+    {
+        if vertices.is_empty() {
+            return Err(Error::EmptySet { split: number, part });
+        }
+        if let Some(&vertex) = vertices.iter().find(|&&vertex| labels[vertex as usize] as usize >= classes) {
+            let (vertex, label) = (vertex as usize, labels[vertex as usize]);
+            return Err(match label {
+                UNLABELLED => Error::Unlabelled { vertex, split: number, part },
+                label => Error::Label { vertex, split: number, part, label, classes },
+            });
+        }
+        if !defined_on(metric, labels, vertices) {
+            return Err(Error::OneClass { split: number, part, metric });
+        }
     }
+    Ok(())
 }
 
 /// The class the network gives each vertex.

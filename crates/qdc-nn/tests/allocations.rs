@@ -1,4 +1,4 @@
-//! After the first epoch layers allocate nothing: they make their room when they are built. (The `gemm` crate makes room of
+//! After the first epoch layers and scorers allocate nothing: they make their room when they are built or first used. (The `gemm` crate makes room of
 //! its own in every dense product; networks without one show what is ours, the others must not grow.)
 
 #![allow(unsafe_code)] // an allocator that counts
@@ -8,7 +8,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use qdc_core::{Csr, Features};
-use qdc_nn::{Adam, Architecture, Combinator, EdgeValues, Inputs, Kind, Network, Pass, Propagation, Tower};
+use qdc_nn::{
+    Adam, Architecture, Combinator, EdgeValues, Inputs, Kind, Metric, Network, Pass, Propagation, Scorer,
+    Tower,
+};
 
 thread_local!(static ALLOCATIONS: Cell<usize> = const { Cell::new(0) });
 
@@ -53,17 +56,21 @@ fn allocations(architecture: &Architecture, inputs: &Inputs<f32>) -> [usize; 4] 
     let vertices: Vec<u32> = (0..NODES as u32 / 2).collect();
     let mut network = Network::new(architecture, inputs, 1).unwrap();
     let mut adam = Adam::new(network.weights().len(), 0.01, 5e-4);
+    let mut scorers = Metric::ALL.map(Scorer::new);
     [0, 1, 2, 3].map(|seed| {
         let before = ALLOCATIONS.get();
         network.loss_and_gradient(&labels, &vertices, Pass::Train { seed });
         network.update(|weights, gradient| adam.step(weights, gradient));
-        network.forward(Pass::Evaluate);
+        let logits = network.forward(Pass::Evaluate);
+        scorers.iter_mut().for_each(|scorer| {
+            scorer.score(logits, &labels, &vertices);
+        });
         ALLOCATIONS.get() - before
     })
 }
 
 #[test]
-fn layers_allocate_nothing_after_the_first_epoch() {
+fn layers_and_scorers_allocate_nothing_after_the_first_epoch() {
     let features = Features::from_dense(40, (0..NODES * 40).map(|at| f32::from(at % 7 == 0)).collect());
     let inputs = Inputs::new(&features, vec![ring(1), ring(30)]).unwrap();
     for edge_values in [EdgeValues::Ignore, EdgeValues::Multiply, EdgeValues::Bias] {

@@ -126,6 +126,7 @@ pub(super) fn train(
             seed: 0,
             splits,
             patience: Patience::default(),
+            metric: dataset.usual_metric(),
             keep: Keep { curve: true, ..Keep::default() },
         };
         let run = qdc_lab::train(&experiment, &rewirings, watch, &|_| ControlFlow::Continue(()))?;

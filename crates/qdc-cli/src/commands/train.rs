@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
+use qdc_core::Metric;
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, Rewirings, Run, RunRecord, save_best};
-use qdc_nn::EarlyStopping;
+use qdc_nn::{Criterion, EarlyStopping};
 use serde::Serialize;
 
+use crate::arguments::words;
 use crate::failure::Failure;
 use crate::graph_arguments::DatasetArguments;
 use crate::model_argument::model;
@@ -18,7 +20,7 @@ use crate::session::Session;
 
 /// Train a model on the splits of a dataset
 ///
-/// Prints the accuracy on each split at the step that was best on validation, and their mean.
+/// Prints the score on each split at the step that was best on validation, and their mean.
 #[derive(Debug, Args)]
 #[command(after_long_help = hyperparameter_help())]
 pub(crate) struct Train {
@@ -42,10 +44,16 @@ pub(crate) struct Train {
     /// Do not stop within this many steps
     #[arg(long, value_name = "N", default_value_t = 0)]
     warm_up: usize,
+    /// What the scores are, and what decides which step is the best [default: the dataset's usual one; accuracy]
+    #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
+    metric: Option<Metric>,
+    /// Which step is the best: the one with the best metric on validation, or with the lowest loss
+    #[arg(long, default_value = "metric", value_parser = words::<Criterion>(&["metric", "loss"]))]
+    stop: Criterion,
     /// Save the weights of the split that is best on validation
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Write loss and accuracy of every step
+    /// Write losses and scores of every step
     #[arg(long, value_name = "FILE.csv")]
     curves: Option<PathBuf>,
 }
@@ -72,8 +80,13 @@ impl Train {
             splits: &splits,
             patience: Patience {
                 max_steps: self.max_steps,
-                stopping: EarlyStopping { patience: self.patience, warm_up: self.warm_up },
+                stopping: EarlyStopping {
+                    patience: self.patience,
+                    warm_up: self.warm_up,
+                    criterion: self.stop,
+                },
             },
+            metric: self.metric.unwrap_or_else(|| dataset.usual_metric()),
             keep: Keep { weights: self.save.is_some(), curve: self.curves.is_some() },
         };
         let rewirings = Rewirings::new(&dataset.graph);
@@ -107,7 +120,9 @@ struct Trained<'a> {
 impl Show for Trained<'_> {
     fn text(&self) -> String {
         let record = self.record;
-        let mut text = format!("{} on {}, seed {}\n\n", record.model, record.dataset, record.seed);
+        let metric = record.metric.title();
+        let mut text =
+            format!("{} on {}, seed {}, {metric} in %\n\n", record.model, record.dataset, record.seed);
         text += "split   train  validation    test  steps  seconds\n";
         for split in &record.splits {
             let _ = write!(
@@ -139,13 +154,19 @@ impl Show for Trained<'_> {
 }
 
 fn curves(run: &Run) -> String {
-    let mut csv = String::from("split,step,train_loss,validation_loss,validation\n");
+    let mut csv = String::from("split,step,train_loss,validation_loss,train,validation,test\n");
     for (record, steps) in run.record.splits.iter().zip(&run.curves) {
         for step in steps {
             let _ = writeln!(
                 csv,
-                "{},{},{},{},{}",
-                record.split, step.step, step.train_loss, step.validation_loss, step.validation
+                "{},{},{},{},{},{},{}",
+                record.split,
+                step.step,
+                step.train_loss,
+                step.validation_loss,
+                step.train,
+                step.validation,
+                step.test
             );
         }
     }

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use qdc_core::Metric;
 use qdc_data::{Dataset, EdgeReading, NAMES, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
 use qdc_lab::{Model, Patience};
 use qdc_tune::{Pruning, Sampler, storage};
 use serde::Serialize;
 
+use crate::arguments::words;
 use crate::failure::Failure;
 use crate::model_argument::model;
 use crate::output::Show;
@@ -18,7 +20,7 @@ use crate::units::Bytes;
 
 /// Search the hyper-parameters of a model on a dataset
 ///
-/// Validation accuracy over the splits is searched for; test accuracy is recorded beside it. The study file is Optuna's:
+/// The validation score over the splits is searched for; the test score is recorded beside it. The study file is Optuna's:
 /// optuna.load_study and optuna-dashboard open it. The same command resumes a search that was stopped or killed.
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
@@ -52,6 +54,9 @@ pub(crate) struct Tune {
     /// Who proposes points
     #[arg(long, value_name = "NAME", default_value = "tpe")]
     sampler: SamplerName,
+    /// What is searched for and shown [default: the dataset's usual one; accuracy]
+    #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
+    metric: Option<Metric>,
     /// Give up trials whose running mean over splits is below the median of others
     #[arg(long)]
     prune: bool,
@@ -156,6 +161,7 @@ impl Tune {
             trial_time: self.trial_time,
             until,
             patience: Patience::default(),
+            metric: self.metric.unwrap_or_else(|| dataset.usual_metric()),
             spectra: SpectrumCache::of(&session.data_dir()),
             pool: None,
         };

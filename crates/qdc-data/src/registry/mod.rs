@@ -9,7 +9,7 @@ mod planetoid;
 
 use std::path::{Path, PathBuf};
 
-use qdc_core::Symmetrize;
+use qdc_core::{Metric, Symmetrize};
 
 use crate::npz::Npz;
 use crate::{Dataset, EdgeReading, Error, dataset_file};
@@ -36,6 +36,8 @@ pub struct Entry {
     pub classes: usize,
     /// Node homophily, to two digits.
     pub homophily: f64,
+    /// The metric results are usually given in.
+    pub metric: Metric,
     /// Vertices are pages or papers of what.
     pub about: &'static str,
     #[serde(skip)]
@@ -61,6 +63,7 @@ macro_rules! entry {
             features: $features,
             classes: $classes,
             homophily: $homophily,
+            metric: Metric::Accuracy,
             origin: $origin,
             about: $about,
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::search::Search;
 use super::trial::{Stop, Switch, Verdict};
-use crate::{Error, Hyperparameters, SplitRecord};
+use crate::{Error, Hyperparameters, Scores};
 
 /// The first error of the study ends the search: no trial is begun after it, and those under way are stopped and put
 /// back in the queue, as far as the storage still allows.
@@ -95,12 +95,12 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Records running means in the order of splits, whatever the order they end in.
-    pub(super) fn hear(&mut self, number: u64, split: &SplitRecord) {
+    pub(super) fn hear(&mut self, number: u64, split: &Scores) {
         let heard = self.try_hear(number, split);
         self.keep(heard);
     }
 
-    fn try_hear(&mut self, number: u64, split: &SplitRecord) -> Result<(), Error> {
+    fn try_hear(&mut self, number: u64, split: &Scores) -> Result<(), Error> {
         let running = self.study.trial(number).is_some_and(|trial| trial.state == State::Running);
         let Some(asked) = self.study.asked_of(number).filter(|_| running && !self.hopeless.contains(&number))
         else {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use qdc_core::{Transition, Watch};
+use qdc_core::{Metric, Transition, Watch};
 use qdc_data::{Dataset, SpectrumCache};
 use qdc_tune::storage::Storage;
 use qdc_tune::{Asked, Direction, Pruning, Sampler, State, Study};
@@ -18,7 +18,7 @@ use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
 use super::trial::{Limits, Trial, Verdict};
 use crate::model::RewiringKind;
-use crate::{Error, Patience, Rewirings, SplitRecord};
+use crate::{Error, Patience, Rewirings, Scores};
 
 /// How often workers say that they live.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -50,6 +50,8 @@ pub struct Search<'a> {
     pub until: Option<Instant>,
     /// How long to train.
     pub patience: Patience,
+    /// What is searched for.
+    pub metric: Metric,
     /// Where complete spectra are kept.
     pub spectra: SpectrumCache,
     /// The threads that compute; the process's own pool where none is given.
@@ -70,9 +72,9 @@ impl Search<'_> {
 pub struct Best {
     /// Its number.
     pub number: u64,
-    /// Mean validation accuracy: what was searched for.
+    /// Mean validation score: what was searched for.
     pub validation: f64,
-    /// Mean test accuracy.
+    /// Mean test score.
     pub test_mean: f64,
     /// Its standard deviation over the splits.
     pub test_std: f64,
@@ -111,7 +113,7 @@ pub fn study_name(dataset: &str, space: &SearchSpace) -> String {
 }
 
 enum Message {
-    Split(u64, SplitRecord),
+    Split(u64, Scores),
     Done(Asked, Verdict),
 }
 
@@ -145,6 +147,7 @@ pub fn search(
         splits: &splits,
         seed: search.seed,
         patience: search.patience,
+        metric: search.metric,
         limits: Limits { memory: search.memory, time: search.trial_time },
         watch,
     };
@@ -168,7 +171,7 @@ pub fn search(
                 under_way += 1;
                 scope.spawn(move || {
                     let number = asked.trial;
-                    let report = |split: &SplitRecord| {
+                    let report = |split: &Scores| {
                         sender.send(Message::Split(number, split.clone())).ok();
                     };
                     let verdict = search.compute(|| trial.run(&hyperparameters, &switch, &report));
@@ -230,6 +233,7 @@ fn describe(study: &mut Study, search: &Search<'_>) -> Result<(), Error> {
         ("space", json!(search.space.name)),
         ("fixed", json!(search.space.fixed)),
         ("seed", json!(search.seed)),
+        ("metric", json!(search.metric)),
         ("batch", json!(search.batch)),
         ("sampler", json!(search.sampler)),
         ("trials", json!(search.trials)),

@@ -1,18 +1,18 @@
-//! One trial: hyper-parameters in, validation accuracy out, within limits of time and memory.
+//! One trial: hyper-parameters in, validation score out, within limits of time and memory.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use qdc_core::Watch;
 use qdc_core::watch::{Observer, PhaseId};
+use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_tune::Outcome;
 use serde_json::json;
 
 use crate::model::NetworkKind;
-use crate::{Error, Experiment, Hyperparameters, Keep, Patience, Rewirings, RunRecord, SplitRecord};
+use crate::{Error, Experiment, Hyperparameters, Keep, Patience, Rewirings, RunRecord, Scores};
 
 /// Limits of a trial.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +86,7 @@ pub(super) struct Trial<'a> {
     pub(super) splits: &'a [usize],
     pub(super) seed: u64,
     pub(super) patience: Patience,
+    pub(super) metric: Metric,
     pub(super) limits: Limits,
     pub(super) watch: &'a Watch,
 }
@@ -95,7 +96,7 @@ impl Trial<'_> {
         &self,
         hyperparameters: &Hyperparameters,
         switch: &Switch,
-        on_split: &(dyn Fn(&SplitRecord) + Sync),
+        on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Verdict {
         let end = self.limits.time.map(|time| Instant::now() + time);
         let watch = Watch::new(TrialObserver { search: self.watch.clone(), switch: switch.clone(), end });
@@ -118,7 +119,7 @@ impl Trial<'_> {
         hyperparameters: &Hyperparameters,
         watch: &Watch,
         switch: &Switch,
-        on_split: &(dyn Fn(&SplitRecord) + Sync),
+        on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Result<RunRecord, Error> {
         let rewired = self.rewirings.of_model(hyperparameters, self.seed, watch)?;
         if let Some(limit) = self.limits.memory {
@@ -134,6 +135,7 @@ impl Trial<'_> {
             seed: self.seed,
             splits: self.splits,
             patience: self.patience,
+            metric: self.metric,
             keep: Keep { weights: false, curve: false },
         };
         let run = crate::train(&experiment, self.rewirings, watch, &|record| {
@@ -159,7 +161,7 @@ fn memory(values: &Hyperparameters, dataset: &Dataset, entries: usize) -> u64 {
 
 fn complete(record: &RunRecord) -> Outcome {
     let per_split =
-        |number: fn(&SplitRecord) -> f64| json!(record.splits.iter().map(number).collect::<Vec<f64>>());
+        |number: fn(&Scores) -> f64| json!(record.splits.iter().map(number).collect::<Vec<f64>>());
     Outcome::complete(record.validation_mean)
         .with("test", per_split(|split| split.test))
         .with("validation", per_split(|split| split.validation))
