@@ -6,6 +6,7 @@
 //! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and return
 //! a report of what was really done.
 
+pub mod bank;
 pub mod chebyshev;
 pub mod csr;
 pub mod defaults;
@@ -16,8 +17,10 @@ pub mod filter;
 pub mod graph;
 pub mod homophily;
 pub mod kernel;
+pub mod lanczos;
 mod lines;
 mod metric;
+pub mod nearest;
 pub mod normalize;
 pub mod order;
 pub mod rewire;
@@ -30,6 +33,7 @@ pub mod transition;
 mod twins;
 pub mod watch;
 
+pub use bank::FilterBank;
 pub use csr::Csr;
 pub use dynamics::Dynamics;
 pub use error::Error;

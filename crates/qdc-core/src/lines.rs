@@ -58,20 +58,49 @@ pub(crate) fn step<T: Scalar, const W: usize>(
     current: &[Line<T, W>],
     previous: &mut [Line<T, W>],
 ) {
+    dispatch(operator, rows, scale, current, None, previous);
+}
+
+/// `previous[i] <- scale * (L current)[i] - previous[i] + factor * signals[i]` for all rows, in one pass over memory.
+///
+/// # Panics
+/// If a panel does not have one row for each vertex.
+pub(crate) fn step_adding<T: Scalar, const W: usize>(
+    operator: &Operator<T>,
+    scale: T,
+    current: &[Line<T, W>],
+    (factor, signals): (T, &[Line<T, W>]),
+    previous: &mut [Line<T, W>],
+) {
+    assert_eq!(signals.len(), operator.nodes(), "one row for each vertex");
+    dispatch(operator, Rows::All, scale, current, Some((factor, signals)), previous);
+}
+
+/// Signals that a step adds, and their factor.
+type Addend<'a, T, const W: usize> = Option<(T, &'a [Line<T, W>])>;
+
+fn dispatch<T: Scalar, const W: usize>(
+    operator: &Operator<T>,
+    rows: Rows<'_>,
+    scale: T,
+    current: &[Line<T, W>],
+    addend: Addend<'_, T, W>,
+    previous: &mut [Line<T, W>],
+) {
     assert_eq!(current.len(), operator.nodes(), "one row for each vertex");
     assert_eq!(previous.len(), operator.nodes(), "one row for each vertex");
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("fma") {
             // SAFETY: the CPU was just asked.
-            return unsafe { step_avx512(operator, rows, scale, current, previous) };
+            return unsafe { step_avx512(operator, rows, scale, current, addend, previous) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the CPU was just asked.
-            return unsafe { step_avx2(operator, rows, scale, current, previous) };
+            return unsafe { step_avx2(operator, rows, scale, current, addend, previous) };
         }
     }
-    step_here::<T, W, FUSED_AT_BASELINE>(operator, rows, scale, current, previous);
+    step_here::<T, W, FUSED_AT_BASELINE>(operator, rows, scale, current, addend, previous);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -81,9 +110,10 @@ fn step_avx512<T: Scalar, const W: usize>(
     rows: Rows<'_>,
     scale: T,
     current: &[Line<T, W>],
+    addend: Addend<'_, T, W>,
     previous: &mut [Line<T, W>],
 ) {
-    step_here::<T, W, true>(operator, rows, scale, current, previous);
+    step_here::<T, W, true>(operator, rows, scale, current, addend, previous);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -93,9 +123,10 @@ fn step_avx2<T: Scalar, const W: usize>(
     rows: Rows<'_>,
     scale: T,
     current: &[Line<T, W>],
+    addend: Addend<'_, T, W>,
     previous: &mut [Line<T, W>],
 ) {
-    step_here::<T, W, true>(operator, rows, scale, current, previous);
+    step_here::<T, W, true>(operator, rows, scale, current, addend, previous);
 }
 
 #[inline(always)]
@@ -104,15 +135,24 @@ fn step_here<T: Scalar, const W: usize, const FUSED: bool>(
     rows: Rows<'_>,
     scale: T,
     current: &[Line<T, W>],
+    addend: Addend<'_, T, W>,
     previous: &mut [Line<T, W>],
 ) {
-    match rows {
-        Rows::All => {
+    match (rows, addend) {
+        (Rows::All, None) => {
             for row in 0..operator.nodes() {
                 step_row::<T, W, FUSED>(operator, row, scale, current, &mut previous[row]);
             }
         }
-        Rows::Listed(list) => {
+        (Rows::All, Some((factor, signals))) => {
+            for (row, signal) in signals.iter().enumerate() {
+                step_row::<T, W, FUSED>(operator, row, scale, current, &mut previous[row]);
+                for lane in 0..W {
+                    previous[row][lane] = multiply_add::<T, FUSED>(factor, signal[lane], previous[row][lane]);
+                }
+            }
+        }
+        (Rows::Listed(list), _) => {
             for &row in list {
                 step_row::<T, W, FUSED>(operator, row as usize, scale, current, &mut previous[row as usize]);
             }

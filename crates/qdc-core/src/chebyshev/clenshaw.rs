@@ -7,7 +7,7 @@ use std::mem::swap;
 
 use super::Operator;
 use crate::Scalar;
-use crate::lines::{Line, Rows, step};
+use crate::lines::{Line, Rows, step, step_adding};
 
 /// The memory of one worker: two panels, and the vertices reached so far.
 pub(crate) struct Workspace<T, const W: usize> {
@@ -83,18 +83,29 @@ pub(crate) fn clenshaw_signals<T: Scalar, const W: usize>(
 ) -> Vec<Line<T, W>> {
     let mut next = vec![Line::ZERO; signals.len()];
     let mut after = next.clone();
-    for (k, &coefficient) in coefficients.iter().enumerate().rev() {
-        let scale = if k == 0 { T::ONE } else { T::from_f64(2.0) };
-        step(operator, Rows::All, scale, &next, &mut after);
-        let coefficient = T::from_f64(coefficient);
-        for (row, signal) in after.iter_mut().zip(signals) {
-            for (value, &x) in row.iter_mut().zip(&signal.0) {
-                *value += coefficient * x;
-            }
-        }
-        swap(&mut next, &mut after);
-    }
+    clenshaw_panels(operator, coefficients, signals, &mut next, &mut after);
     next
+}
+
+/// The same in two panels of the caller's; the result is left in `next`.
+pub(super) fn clenshaw_panels<T: Scalar, const W: usize>(
+    operator: &Operator<T>,
+    coefficients: &[f64],
+    signals: &[Line<T, W>],
+    next: &mut Vec<Line<T, W>>,
+    after: &mut Vec<Line<T, W>>,
+) {
+    let (&highest, rest) = coefficients.split_last().expect("a series has a term");
+    let highest = T::from_f64(highest);
+    for (line, signal) in next.iter_mut().zip(signals) {
+        *line = Line(signal.map(|x| highest * x)); // the step from 0
+    }
+    after.fill(Line::ZERO);
+    for (k, &coefficient) in rest.iter().enumerate().rev() {
+        let scale = if k == 0 { T::ONE } else { T::from_f64(2.0) };
+        step_adding(operator, scale, next, (T::from_f64(coefficient), signals), after);
+        swap(next, after);
+    }
 }
 
 #[cfg(test)]

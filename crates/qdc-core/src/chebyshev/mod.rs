@@ -2,14 +2,17 @@
 //!
 //! [`Series`] finds the coefficients and bounds what they leave out; [`Operator`] holds L in the order and precision
 //! that make products fast; [`apply`] runs Clenshaw's recurrence on signals, without forming P(L). The kernel runs
-//! the same recurrence on unit vectors, sixteen at a time, and sparsifies each block before the next.
+//! the same recurrence on unit vectors, sixteen at a time, and sparsifies each block before the next. [`Recurrence`]
+//! serves training, which applies a polynomial in every step.
 
 mod clenshaw;
 mod operator;
+mod recurrence;
 mod series;
 
 pub(crate) use clenshaw::{Workspace, clenshaw_signals, clenshaw_units};
 pub use operator::Operator;
+pub use recurrence::Recurrence;
 pub use series::Series;
 
 use rayon::prelude::*;

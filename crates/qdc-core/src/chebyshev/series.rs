@@ -82,11 +82,16 @@ impl Series {
 
     /// The series at one point.
     pub fn evaluate(&self, energy: f64) -> f64 {
+        Self::sum(&self.coefficients, energy)
+    }
+
+    /// sum_k c_k T_k(x) for any coefficients.
+    pub fn sum(coefficients: &[f64], x: f64) -> f64 {
         let (mut next, mut after) = (0.0, 0.0);
-        for &coefficient in self.coefficients[1..].iter().rev() {
-            (next, after) = (coefficient + 2.0 * energy * next - after, next);
+        for &coefficient in coefficients[1..].iter().rev() {
+            (next, after) = (coefficient + 2.0 * x * next - after, next);
         }
-        self.coefficients[0] + energy * next - after
+        coefficients[0] + x * next - after
     }
 }
 

@@ -15,6 +15,7 @@ mod inertia;
 mod lobpcg;
 mod options;
 mod panels;
+mod ranks;
 mod report;
 pub mod structure;
 mod window;
@@ -26,6 +27,7 @@ pub use dense::memory as dense_memory;
 pub use eigensolver::Eigensolver;
 pub use groups::{GROUP_TOLERANCE, groups};
 pub use options::{Pairs, Solver};
+pub use ranks::rank_windows;
 pub use report::SpectrumReport;
 
 /// Eigenvectors, column after column; owned, or mapped from a file.
