@@ -13,6 +13,13 @@ pub enum Error {
         known: Vec<String>,
     },
 
+    /// Towers that make no model.
+    #[error("this model cannot be built: {problem}")]
+    Model {
+        /// What is wrong with it.
+        problem: String,
+    },
+
     /// No hyper-parameter has this name.
     #[error("there is no hyper-parameter '{name}'")]
     UnknownHyperparameter {
@@ -37,7 +44,7 @@ pub enum Error {
     #[error("{name} = {value}: it must be {requirement}")]
     HyperparameterValue {
         /// The hyper-parameter.
-        name: &'static str,
+        name: String,
         /// What was given.
         value: String,
         /// What it must be.
@@ -145,6 +152,7 @@ impl Error {
         matches!(
             self,
             Self::UnknownModel { .. }
+                | Self::Model { .. }
                 | Self::UnknownHyperparameter { .. }
                 | Self::NotOfThisModel { .. }
                 | Self::HyperparameterValue { .. }

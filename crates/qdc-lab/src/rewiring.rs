@@ -4,9 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use qdc_core::kernel::Route;
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
-use qdc_core::{Csr, Filter, Graph, Kernel, KernelReport, Pairs, Sparsify, Spectrum, Transition, Watch};
+use qdc_core::{
+    Csr, Filter, Graph, Kernel, KernelReport, Normalize, Pairs, Sign, Sparsify, Spectrum, Transition, Watch,
+    defaults,
+};
 use qdc_nn::Propagation;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{NetworkKind, RewiringKind};
 use crate::{Error, Hyperparameters};
@@ -47,41 +50,87 @@ pub enum RewiringReport {
     Sdrf(SdrfReport),
 }
 
+/// The filter of a window around mu: Gaussian or band.
+#[derive(Deserialize)]
+struct Window {
+    mu: f64,
+    sigma: Option<f64>,
+    gamma: Option<f64>,
+    pairs: Pairs,
+}
+
+/// The two kernels of GDC: heat where `time` is set.
+#[derive(Deserialize)]
+struct Diffusion {
+    alpha: Option<f64>,
+    time: Option<f64>,
+}
+
+/// What every kernel has.
+#[derive(Deserialize)]
+struct Kept {
+    epsilon: Option<f64>,
+    top_k: Option<usize>,
+    sign: Sign,
+    normalize: Normalize,
+}
+
+/// What SDRF has.
+#[derive(Deserialize)]
+struct Flow {
+    iterations: usize,
+    tau: f64,
+    removal_bound: f64,
+    variant: Variant,
+}
+
+/// What every rewiring has.
+#[derive(Deserialize)]
+struct Looped {
+    self_loop: f64,
+}
+
 impl Rewiring {
-    /// What `kind` means under these hyper-parameters; `seed` is that of the run.
+    /// The rewiring of a tower, counting from 0; `seed` is that of the run.
+    ///
+    /// # Errors
+    /// If a value is out of the range of the filter.
     ///
     /// # Panics
-    /// If the model of the hyper-parameters does not use `kind`.
-    pub fn new(kind: RewiringKind, values: &Hyperparameters, seed: u64) -> Result<Self, Error> {
-        let self_loop = values.real("self_loop");
-        let filter = match kind {
+    /// If the model has no such tower, or it is an MLP.
+    pub fn of_tower(values: &Hyperparameters, tower: usize, seed: u64) -> Result<Self, Error> {
+        let Looped { self_loop } = values.of_tower(tower);
+        let (filter, pairs) = match values.model().towers()[tower].rewiring {
             RewiringKind::Plain => return Ok(Self::Plain { self_loop }),
             RewiringKind::Sdrf => {
-                let flow = Sdrf::new(values.integer("iterations"))
-                    .tau(values.real("tau"))
-                    .removal_bound(values.real("removal_bound"))
-                    .variant(if values.text("variant") == "code" { Variant::Code } else { Variant::Formula })
-                    .seed(seed);
-                return Ok(Self::Sdrf { flow, self_loop });
+                let Flow { iterations, tau, removal_bound, variant } = values.of_tower(tower);
+                let flow = Sdrf::new(iterations).tau(tau).removal_bound(removal_bound).variant(variant);
+                return Ok(Self::Sdrf { flow: flow.seed(seed), self_loop });
             }
-            RewiringKind::Gdc => match values.optional_real("time") {
-                Some(time) => Filter::heat(time)?,
-                None => Filter::ppr(values.real("alpha"))?,
-            },
-            RewiringKind::Bpdc => Filter::band(values.real("mu"), values.real("gamma"))?,
-            RewiringKind::Qdc => Filter::gaussian(values.real("mu"), values.real("sigma"))?,
+            RewiringKind::Gdc => {
+                let Diffusion { alpha, time } = values.of_tower(tower);
+                let filter = match time {
+                    Some(time) => Filter::heat(time)?,
+                    None => Filter::ppr(alpha.expect("alpha or time is set"))?,
+                };
+                (filter, Pairs::All)
+            }
+            RewiringKind::Bpdc => {
+                let Window { mu, gamma, pairs, .. } = values.of_tower(tower);
+                (Filter::band(mu, gamma.expect("a band has a width"))?, pairs)
+            }
+            RewiringKind::Qdc => {
+                let Window { mu, sigma, pairs, .. } = values.of_tower(tower);
+                (Filter::gaussian(mu, sigma.expect("a Gaussian has a width"))?, pairs)
+            }
         };
-        let sparsify = match values.optional_integer("top_k") {
+        let Kept { epsilon, top_k, sign, normalize } = values.of_tower(tower);
+        let sparsify = match top_k {
             Some(k) => Sparsify::top_k(k)?,
-            None => Sparsify::epsilon(values.real("epsilon"))?,
+            None => Sparsify::epsilon(epsilon.expect("epsilon or top_k is set"))?,
         };
-        let kernel = Kernel::new(filter)
-            .pairs(values.optional_integer("pairs").map_or(Pairs::All, Pairs::Nearest))
-            .sparsify(sparsify)
-            .sign(values.text("sign").parse().expect("the table lists the signs"))
-            .normalize(values.text("normalize").parse().expect("the table lists the normalisations"))
-            .self_loop(self_loop);
-        Ok(Self::Kernel(kernel))
+        let kernel = Kernel::new(filter).pairs(pairs).sparsify(sparsify).sign(sign).normalize(normalize);
+        Ok(Self::Kernel(kernel.self_loop(self_loop)))
     }
 
     /// The matrix for `graph`; a complete `spectrum` of the graph, where there is one, saves the eigenvalue problem of a
@@ -165,16 +214,27 @@ impl<'a> Rewirings<'a> {
         self
     }
 
-    /// The matrices of the towers of a model.
+    /// A matrix for each tower of a model; none if no tower looks at the graph. An MLP among others gets the transition
+    /// matrix and leaves it alone.
     pub fn of_model(
         &self,
         values: &Hyperparameters,
         seed: u64,
         watch: &Watch,
     ) -> Result<Vec<Rewired>, Error> {
-        let attention = values.model().network() == NetworkKind::Gat;
-        let towers = values.model().towers().iter();
-        towers.map(|&kind| self.get(&Rewiring::new(kind, values, seed)?, attention, watch)).collect()
+        if !values.model().sees_graph() {
+            return Ok(Vec::new());
+        }
+        let towers = values.model().towers().iter().enumerate();
+        towers
+            .map(|(number, tower)| {
+                let rewiring = match tower.network {
+                    NetworkKind::Mlp => Rewiring::Plain { self_loop: defaults::SELF_LOOP },
+                    NetworkKind::Gcn | NetworkKind::Gat => Rewiring::of_tower(values, number, seed)?,
+                };
+                self.get(&rewiring, tower.network == NetworkKind::Gat, watch)
+            })
+            .collect()
     }
 
     /// One rewiring; with self-loops added where it is for attention.

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use qdc_core::{Csr, Features, Metric, Watch};
+use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Step, Trained, check_split, train_split, untrained_classes};
-use qdc_nn::{Architecture, Combinator, EarlyStopping, EdgeValues, Inputs, Kind, Tower};
+use qdc_nn::{Architecture, EarlyStopping};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::model::NetworkKind;
+use crate::architecture::{architecture, inputs};
 use crate::rewiring::{RewiringReport, Rewirings};
 use crate::{Error, Hyperparameters, Model};
 
@@ -96,6 +96,13 @@ pub struct Run {
     pub curves: Vec<Vec<Step>>,
 }
 
+/// What Adam wants to know.
+#[derive(Deserialize)]
+struct Optimiser {
+    learning_rate: f64,
+    weight_decay: f64,
+}
+
 /// Trains a model on the splits asked for, in parallel on rayon's current pool.
 ///
 /// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it ends, in any
@@ -126,13 +133,9 @@ pub fn train(
     let rewiring_seconds = start.elapsed().as_secs_f64();
     let notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
-    let schedule = Schedule {
-        learning_rate: hyperparameters.real("learning_rate"),
-        weight_decay: hyperparameters.real("weight_decay"),
-        max_steps: patience.max_steps,
-        stopping: patience.stopping,
-        metric,
-    };
+    let Optimiser { learning_rate, weight_decay } = hyperparameters.of_model();
+    let Patience { max_steps, stopping } = patience;
+    let schedule = Schedule { learning_rate, weight_decay, max_steps, stopping, metric };
     let stop = AtomicBool::new(false);
     let finished: Vec<Option<Trained<f32>>> = splits
         .par_iter()
@@ -170,7 +173,7 @@ pub fn train(
     let told = |report: &RewiringReport| !matches!(report, RewiringReport::Plain { .. });
     let record = RunRecord {
         dataset: dataset.name.clone(),
-        model: hyperparameters.model(),
+        model: hyperparameters.model().clone(),
         hyperparameters: hyperparameters.clone(),
         seed,
         metric,
@@ -213,85 +216,4 @@ fn notes(dataset: &Dataset, splits: &[usize]) -> Vec<String> {
         )
     })
     .collect()
-}
-
-/// The network of a model with these hyper-parameters.
-pub fn architecture(values: &Hyperparameters, classes: usize) -> Architecture {
-    let model = values.model();
-    let kind = |heads: &str| match model.network() {
-        NetworkKind::Mlp => Kind::Mlp,
-        NetworkKind::Gcn => Kind::Gcn,
-        NetworkKind::Gat => {
-            let edge_values = match values.text("edge_values") {
-                "multiply" => EdgeValues::Multiply,
-                "bias" => EdgeValues::Bias,
-                _ => EdgeValues::Ignore,
-            };
-            let heads = values.optional_integer(heads).unwrap_or_else(|| values.integer("heads"));
-            Kind::Gat { heads, edge_values }
-        }
-    };
-    let stack = |layers: usize, hidden: usize, last: usize| {
-        let mut widths = vec![hidden; layers];
-        widths[layers - 1] = last;
-        widths
-    };
-    let (layers, hidden, dropout) =
-        (values.integer("layers"), values.integer("hidden"), values.real("dropout"));
-    if !model.is_multiscale() {
-        return Architecture::single(Tower {
-            kind: kind("heads"),
-            widths: stack(layers, hidden, classes),
-            dropout,
-        });
-    }
-    let combinator = if values.text("combinator") == "add" { Combinator::Add } else { Combinator::Concat };
-    let second_hidden = values.optional_integer("qdc_hidden").unwrap_or(hidden);
-    let second_last = if combinator == Combinator::Add { hidden } else { second_hidden };
-    let second_layers = values.optional_integer("qdc_layers").unwrap_or(layers);
-    let first = Tower { kind: kind("heads"), widths: stack(layers, hidden, hidden), dropout };
-    let second = Tower {
-        kind: kind("qdc_heads"),
-        widths: stack(second_layers, second_hidden, second_last),
-        dropout: values.optional_real("qdc_dropout").unwrap_or(dropout),
-    };
-    Architecture::multi_scale(first, second, combinator, classes)
-}
-
-/// What the network runs over.
-pub(crate) fn inputs(
-    dataset: &Dataset,
-    values: &Hyperparameters,
-    matrices: Vec<Arc<qdc_nn::Propagation<f32>>>,
-) -> Result<Inputs<f32>, Error> {
-    Ok(if values.text("features") == "row" {
-        Inputs::new(&row_normalised(&dataset.features), matrices)?
-    } else {
-        Inputs::new(&dataset.features, matrices)?
-    })
-}
-
-/// Every row divided by its sum of magnitudes; a row of zeros stays.
-fn row_normalised(features: &Features) -> Features {
-    let divide = |row: &mut [f32]| {
-        let sum: f32 = row.iter().map(|value| value.abs()).sum();
-        if sum > 0.0 {
-            row.iter_mut().for_each(|value| *value /= sum);
-        }
-    };
-    match features {
-        Features::Dense { columns, values } => {
-            let mut values = values.clone();
-            values.chunks_exact_mut(*columns).for_each(divide);
-            Features::Dense { columns: *columns, values }
-        }
-        Features::Sparse(matrix) => {
-            let mut matrix: Csr<f32> = matrix.clone();
-            let pointers = matrix.pointers().to_vec();
-            for ends in pointers.windows(2) {
-                divide(&mut matrix.values_mut()[ends[0]..ends[1]]);
-            }
-            Features::Sparse(matrix)
-        }
-    }
 }

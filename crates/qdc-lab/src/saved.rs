@@ -10,9 +10,10 @@ use qdc_nn::{Network, Saved};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::architecture::{architecture, inputs};
 use crate::hyperparameters::Value;
 use crate::rewiring::Rewirings;
-use crate::run::{Run, architecture, inputs};
+use crate::run::Run;
 use crate::{Error, Hyperparameters, Model};
 
 /// What stands beside the weights: all that is needed to build the network again.
@@ -69,11 +70,10 @@ pub fn save_best(
     }
     let Some(best) = best else { return Ok(None) };
     let record = &run.record;
-    let hyperparameters = serde_json::to_value(&record.hyperparameters).and_then(serde_json::from_value);
     let configuration = SavedConfiguration {
         dataset: named.into(),
-        model: record.model,
-        hyperparameters: hyperparameters.expect("hyper-parameters are numbers and words"),
+        model: record.model.clone(),
+        hyperparameters: record.hyperparameters.written(),
         seed: record.seed,
         split: record.splits[best].split,
         validation: record.splits[best].validation,
@@ -124,7 +124,7 @@ impl SavedModel {
         if graph_hash(&dataset.graph) != configuration.graph || dataset.classes != configuration.classes {
             return Err(Error::OtherGraph { model: self.path.clone(), dataset: dataset.name.clone() });
         }
-        let mut values = Hyperparameters::new(configuration.model);
+        let mut values = Hyperparameters::new(configuration.model.clone());
         for (name, value) in &configuration.hyperparameters {
             values.set_value(name, value.clone())?;
         }

@@ -92,7 +92,7 @@ impl Table {
                 let trials = storage.trials(study.id, 0, &[])?;
                 let finished = trials.iter().filter(|trial| trial.state.is_finished()).count();
                 let wanted = number("trials").unwrap_or(finished as u64);
-                if let Some(cell) = cell(model, dataset, &trials, (finished, wanted)) {
+                if let Some(cell) = cell(model.clone(), dataset, &trials, (finished, wanted)) {
                     match cells.iter_mut().find(|known| known.model == model && known.dataset == dataset) {
                         Some(known) if known.validation >= cell.validation => {}
                         Some(known) => *known = cell,
@@ -114,20 +114,20 @@ impl Table {
     }
 
     /// The cell of a model and a dataset.
-    pub fn cell(&self, model: Model, dataset: &str) -> Option<&Cell> {
-        self.cells.iter().find(|cell| cell.model == model && cell.dataset == dataset)
+    pub fn cell(&self, model: &Model, dataset: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.model == *model && cell.dataset == dataset)
     }
 
     /// Marks the best of each family, tests against the plain networks, and looks up the published numbers.
     fn compare(&mut self) {
         let cells = self.cells.clone();
         for cell in &mut self.cells {
-            let family = |other: &&Cell| {
-                other.model.network() == cell.model.network() && other.dataset == cell.dataset
-            };
+            let network = |cell: &Cell| cell.model.towers()[0].network;
+            let own = network(cell);
+            let family = |other: &&Cell| network(other) == own && other.dataset == cell.dataset;
             let top = cells.iter().filter(family).map(|other| other.test_mean).fold(f64::MIN, f64::max);
             cell.best = cell.test_mean >= top;
-            let plain = match cell.model.network() {
+            let plain = match own {
                 NetworkKind::Mlp => None,
                 NetworkKind::Gcn => "gcn".parse().ok(),
                 NetworkKind::Gat => "gat".parse().ok(),
@@ -136,7 +136,7 @@ impl Table {
                 cells.iter().find(|other| other.model == plain && other.dataset == cell.dataset)
             });
             cell.p_value = baseline.and_then(|baseline| sign_flip_test(&cell.test, &baseline.test));
-            cell.published = published(cell.model, &cell.dataset);
+            cell.published = published(&cell.model, &cell.dataset);
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
         for (model, test) in
             [("gcn", [0.4, 0.5, 0.45]), ("gcn+qdc", [0.6, 0.7, 0.65]), ("mlp", [0.7, 0.7, 0.7])]
         {
-            let space = SearchSpace::paper(model.parse().unwrap()).unwrap();
+            let space = SearchSpace::named("paper", model.parse().unwrap()).unwrap();
             let storage = qdc_tune::storage::Sqlite::open(&file).unwrap();
             let mut study = Study::open(storage, model, Direction::Maximize, space.space).unwrap();
             for (key, value) in [
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_best_of_each_family_is_marked_and_published_numbers_stand_beside() {
         let table = table();
-        let cell = |model: &str| table.cell(model.parse().unwrap(), "cornell").unwrap();
+        let cell = |model: &str| table.cell(&model.parse().unwrap(), "cornell").unwrap();
         assert!(cell("gcn+qdc").best && !cell("gcn").best && cell("mlp").best);
         assert_eq!(cell("gcn+qdc").published, Some((0.6378, 0.0968)));
         assert_eq!(cell("gcn+qdc").p_value, Some(0.25));

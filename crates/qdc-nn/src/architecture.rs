@@ -33,7 +33,7 @@ pub struct Tower {
     pub dropout: f64,
 }
 
-/// How two towers meet.
+/// How towers meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Combinator {
@@ -43,12 +43,13 @@ pub enum Combinator {
     Concat,
 }
 
-/// A network: one tower that ends in the classes, or two that are combined, passed through a ReLU and read out linearly.
+/// A network: one tower that ends in the classes, or several that are combined, passed through a ReLU and read out
+/// linearly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
-    /// One tower or two; tower t runs over matrix t.
+    /// At least one; tower t runs over matrix t.
     pub towers: Vec<Tower>,
-    /// How two towers meet.
+    /// How several towers meet.
     pub combinator: Option<Combinator>,
     /// Number of classes.
     pub classes: usize,
@@ -61,16 +62,16 @@ impl Architecture {
         Self { towers: vec![tower], combinator: None, classes }
     }
 
-    /// A network of two towers.
-    pub fn multi_scale(first: Tower, second: Tower, combinator: Combinator, classes: usize) -> Self {
-        Self { towers: vec![first, second], combinator: Some(combinator), classes }
+    /// A network of several towers.
+    pub fn joined(towers: Vec<Tower>, combinator: Combinator, classes: usize) -> Self {
+        Self { towers, combinator: Some(combinator), classes }
     }
 
     /// Says what is wrong with it, if anything.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |problem: String| Err(Error::Architecture { problem });
         match (self.towers.len(), self.combinator) {
-            (1, None) | (2, Some(_)) => {}
+            (1, None) | (2.., Some(_)) => {}
             (towers, _) => return wrong(format!("{towers} towers with combinator {:?}", self.combinator)),
         }
         for tower in &self.towers {
@@ -91,8 +92,9 @@ impl Architecture {
         if self.classes == 0 || (self.combinator.is_none() && ends[0] != self.classes) {
             return wrong(format!("the last width {} for {} classes", ends[0], self.classes));
         }
-        if self.combinator == Some(Combinator::Add) && ends[0] != ends[1] {
-            return wrong(format!("towers of widths {} and {} cannot be added", ends[0], ends[1]));
+        let other = ends.iter().find(|&&end| end != ends[0]);
+        if let (Some(Combinator::Add), Some(other)) = (self.combinator, other) {
+            return wrong(format!("towers of widths {} and {other} cannot be added", ends[0]));
         }
         Ok(())
     }

@@ -91,7 +91,7 @@ impl<'a, T: Real> Builder<'a, T> {
         chain
     }
 
-    /// What comes after the sum of two towers that are added: logits = relu(sum) R + b.
+    /// What comes after the sum of towers that are added: logits = relu(sum) R + b.
     pub(crate) fn readout(&mut self, width: Width, classes: Width) -> Chain<T> {
         let mut chain = Chain::of_activations(self.inputs.nodes());
         chain.push(Linear::new(width, classes), &mut self.placement, "readout");
@@ -99,8 +99,8 @@ impl<'a, T: Real> Builder<'a, T> {
         chain
     }
 
-    /// Lets both towers end in their part of the readout, so that the logits are their sum: relu(first) R_1 + b and
-    /// relu(second) R_2.
+    /// Lets every tower end in its part of the readout, so that the logits are their sum: relu(first) R_1 + b,
+    /// relu(second) R_2, ...
     pub(crate) fn read_out_each(&mut self, towers: &mut [Chain<T>], classes: Width) {
         let inputs = towers.iter().map(|tower| tower.width().columns()).sum();
         for (t, tower) in towers.iter_mut().enumerate() {

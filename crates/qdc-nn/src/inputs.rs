@@ -8,7 +8,7 @@ use crate::{Error, Matrix, Propagation, Real, Width};
 
 /// From this many vertices on rows are stored in an order that keeps neighbours close: 64 columns of `f32` no longer fit
 /// the second-level cache then (bench/train/RESULTS.md).
-const REORDER_FROM: usize = 8192;
+pub(crate) const REORDER_FROM: usize = 8192;
 
 /// What a network runs over; shared by all splits and cheap to clone.
 #[derive(Clone, Debug)]

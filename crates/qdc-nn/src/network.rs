@@ -1,8 +1,8 @@
 //! A network over given features and matrices: prediction, loss and gradient.
 //!
-//! Tower t computes its stack of layers over matrix t; a single tower ends in the logits. Two towers are added, or set
-//! side by side, then logits = relu(joined) R + b. The readout R of two towers side by side is applied as
-//! relu(first) R_1 + b + relu(second) R_2: a sum again, the same thing without moving the towers together.
+//! Tower t computes its stack of layers over matrix t; a single tower ends in the logits. Several towers are added, or
+//! set side by side, then logits = relu(joined) R + b. The readout R of towers side by side is applied as
+//! relu(first) R_1 + b + relu(second) R_2 + ...: a sum again, the same thing without moving the towers together.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{Error, Inputs, Matrix, Real, Width};
 /// A network with its parameters.
 pub struct Network<T> {
     towers: Vec<Chain<T>>,
-    /// What joins two towers; absent for a single one.
+    /// What joins several towers; absent for a single one.
     join: Option<Join<T>>,
     /// Present where rows are not stored in the order of the vertices.
     outside: Option<Outside<T>>,
@@ -28,7 +28,7 @@ pub struct Network<T> {
     nothing: Matrix<T>,
 }
 
-/// The sum of two towers.
+/// The sum of the towers.
 struct Join<T> {
     sum: Matrix<T>,
     d_sum: Matrix<T>,
@@ -140,6 +140,11 @@ impl<T: Real> Network<T> {
                 let (first, second) = (self.towers[0].output().values(), self.towers[1].output().values());
                 for ((sum, &a), &b) in sum.values_mut().iter_mut().zip(first).zip(second) {
                     *sum = a + b;
+                }
+                for tower in &self.towers[2..] {
+                    for (sum, &term) in sum.values_mut().iter_mut().zip(tower.output().values()) {
+                        *sum += term;
+                    }
                 }
                 match readout {
                     None => sum,

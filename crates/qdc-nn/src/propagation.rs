@@ -15,7 +15,7 @@ use crate::{Matrix, Real};
 /// Above this share of non-zeros a dense product beats the sparse one.
 pub const DENSE_ABOVE: f64 = 0.5;
 /// From this many entries in a strip of a row on, tiles beat plain rows.
-const ENTRIES_FOR_TILES: f64 = 6.0;
+pub(crate) const ENTRIES_FOR_TILES: f64 = 6.0;
 
 /// A matrix ready to propagate with, forward (M) and backward (M^T).
 ///

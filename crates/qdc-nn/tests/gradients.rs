@@ -210,7 +210,7 @@ fn rows_stored_in_another_order_change_neither_logits_nor_gradients() {
     let tower = |kind| Tower { kind, widths: vec![5, 4], dropout: 0.0 };
     let labels: Vec<u32> = (0..NODES as u32).map(|vertex| vertex % 3).collect();
     for (kind, combinator) in [(Kind::Gcn, Combinator::Add), (gat, Combinator::Concat)] {
-        let architecture = Architecture::multi_scale(tower(kind), tower(kind), combinator, 3);
+        let architecture = Architecture::joined(vec![tower(kind), tower(kind)], combinator, 3);
         for features in [sparse_features(), dense_features()] {
             let inputs = Inputs::<f64>::new(&features, vec![matrix(), matrix()]).unwrap();
             let [mut plain, mut clustered] = [inputs.clone(), inputs.clustered()]
@@ -229,7 +229,7 @@ fn rows_stored_in_another_order_change_neither_logits_nor_gradients() {
 
 /// Checks every parameter of a network, dropout included.
 fn check_network(architecture: &Architecture, features: &Features, name: &str) {
-    let inputs = Inputs::<f64>::new(features, vec![matrix(), matrix()]).unwrap();
+    let inputs = Inputs::<f64>::new(features, vec![matrix(), matrix(), matrix()]).unwrap();
     let mut network = Network::new(architecture, &inputs, 3).unwrap();
     // Biases start at 0, where a ReLU over an isolated vertex has a kink: move everything off it.
     for (at, weight) in network.weights().to_vec().into_iter().enumerate() {
@@ -287,13 +287,17 @@ fn every_network_has_the_gradient_of_its_differences() {
 }
 
 #[test]
-fn every_pair_of_towers_has_the_gradient_of_its_differences() {
+fn several_towers_have_the_gradient_of_their_differences() {
     for kind in kinds() {
         for combinator in [Combinator::Add, Combinator::Concat] {
             let first = Tower { kind, widths: vec![4, 5], dropout: 0.3 };
             let second = Tower { kind, widths: vec![5], dropout: 0.2 };
-            let architecture = Architecture::multi_scale(first, second, combinator, 3);
-            check_network(&architecture, &sparse_features(), &format!("{kind:?} {combinator:?}"));
+            let third = Tower { kind: Kind::Gcn, widths: vec![5], dropout: 0.0 };
+            for towers in [vec![first.clone(), second.clone()], vec![first, second, third]] {
+                let name = format!("{kind:?} {combinator:?} {}", towers.len());
+                let architecture = Architecture::joined(towers, combinator, 3);
+                check_network(&architecture, &sparse_features(), &name);
+            }
         }
     }
 }

@@ -114,8 +114,9 @@ pub(super) fn train(
     let mut runs = Vec::new();
     for name in models {
         let model: Model = name.parse()?;
+        let windowed = model.has(|tower| tower.rewiring == RewiringKind::Qdc);
         let mut hyperparameters = Hyperparameters::new(model);
-        if model.uses(|rewiring| rewiring == RewiringKind::Qdc) {
+        if windowed {
             for (name, value) in [("mu", window.mu), ("sigma", window.sigma), ("epsilon", window.epsilon)] {
                 hyperparameters.set_value(name, value)?;
             }

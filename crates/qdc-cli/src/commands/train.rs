@@ -64,7 +64,7 @@ struct SplitList(Vec<usize>);
 
 impl Train {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let mut hyperparameters = Hyperparameters::new(self.model);
+        let mut hyperparameters = Hyperparameters::new(self.model.clone());
         for (name, value) in &self.set {
             hyperparameters.set(name, value)?;
         }
@@ -202,7 +202,7 @@ fn split_list(text: &str) -> Result<SplitList, String> {
 fn hyperparameter_help() -> String {
     let mut text = String::from("Hyper-parameters:\n");
     for entry in &TABLE {
-        let default = entry.default.value().map_or_else(String::new, |value| format!(" [default: {value}]"));
+        let default = entry.default.as_ref().map_or_else(String::new, |value| format!(" [default: {value}]"));
         let _ = writeln!(text, "  {:<14} {}: {}{default}", entry.name, entry.meaning, entry.domain);
     }
     text

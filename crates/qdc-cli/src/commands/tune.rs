@@ -86,18 +86,18 @@ impl Tune {
         let start = Instant::now();
         let until = self.budget.map(|budget| start + budget);
         if !self.all {
-            let (Some(dataset), Some(model)) = (&self.dataset, self.model) else {
+            let (Some(dataset), Some(model)) = (&self.dataset, &self.model) else {
                 return Err(Failure::usage("name a DATASET and a --model, or --all"));
             };
             let dataset = self.load(dataset, session)?;
-            let report = self.search(&dataset, model, until, session)?;
+            let report = self.search(&dataset, model.clone(), until, session)?;
             return session.show(&report_of(report));
         }
         let datasets: Vec<String> = self
             .dataset
             .as_ref()
             .map_or_else(|| NAMES.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name.clone()]);
-        let models = self.model.map_or_else(Model::all, |model| vec![model]);
+        let models = self.model.clone().map_or_else(Model::all, |model| vec![model]);
         let mut reports = Vec::new();
         let mut missing = Vec::new();
         for name in &datasets {
@@ -109,11 +109,11 @@ impl Tune {
                     continue;
                 }
             };
-            for &model in &models {
+            for model in &models {
                 if session.watch.stop_requested() {
                     break;
                 }
-                reports.push(report_of(self.search(&dataset, model, until, session)?));
+                reports.push(report_of(self.search(&dataset, model.clone(), until, session)?));
             }
         }
         if reports.is_empty() && !session.watch.stop_requested() {

@@ -1,11 +1,14 @@
 //! Values of hyper-parameters and the domains they come from.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::Error as ValueError;
+use serde::de::{IntoDeserializer, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, forward_to_deserialize_any};
 
 /// A value of a hyper-parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A whole number.
@@ -13,7 +16,78 @@ pub enum Value {
     /// A real number.
     Real(f64),
     /// A choice, or a word such as `all`.
-    Text(String),
+    Text(Cow<'static, str>),
+}
+
+impl Value {
+    /// A word.
+    pub const fn word(word: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(word))
+    }
+
+    /// The value that JSON or TOML gives; none for null, a list or a table.
+    pub fn from_json(value: &serde_json::Value) -> Option<Self> {
+        match value {
+            serde_json::Value::String(text) => Some(Self::Text(text.clone().into())),
+            serde_json::Value::Bool(flag) => Some(Self::Text(flag.to_string().into())),
+            serde_json::Value::Number(number) => {
+                number.as_u64().map(Self::Integer).or_else(|| number.as_f64().map(Self::Real))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Numbers as numbers where JSON has them, infinity as a word.
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Integer(value) => serializer.serialize_u64(*value),
+            Self::Real(value) if value.is_finite() => serializer.serialize_f64(*value),
+            Self::Real(value) => serializer.serialize_str(&value.to_string()),
+            Self::Text(value) => serializer.serialize_str(value),
+        }
+    }
+}
+
+/// A value is read as what the field it fills wants: see [`super::Hyperparameters::of_tower`].
+impl<'de> IntoDeserializer<'de> for Value {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Value {
+    type Error = ValueError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        match self {
+            Self::Integer(value) => visitor.visit_u64(value),
+            Self::Real(value) => visitor.visit_f64(value),
+            Self::Text(Cow::Borrowed(word)) => visitor.visit_str(word),
+            Self::Text(Cow::Owned(text)) => visitor.visit_string(text),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        self.to_string().into_deserializer().deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
 }
 
 impl fmt::Display for Value {
@@ -40,7 +114,7 @@ impl From<u64> for Value {
 
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
-        Self::Text(value.into())
+        Self::Text(value.to_owned().into())
     }
 }
 
@@ -91,7 +165,7 @@ impl Domain {
             (Self::Integer { .. }, Value::Real(x)) if x.fract() == 0.0 && *x >= 0.0 && *x < 1e15 => {
                 self.admit(&Value::Integer(*x as u64)) // 64.0, as study files store it
             }
-            (Self::Choice(words), Value::Text(word)) => words.contains(&word.as_str()).then(|| value.clone()),
+            (Self::Choice(words), Value::Text(word)) => words.contains(&&**word).then(|| value.clone()),
             (Self::CountOr(_), Value::Integer(n)) => (*n >= 1).then(|| value.clone()),
             (Self::CountOr(other), Value::Text(word)) => (word == other).then(|| value.clone()),
             _ => None,
@@ -101,9 +175,9 @@ impl Domain {
     /// The value `text` stands for, if it lies in the domain.
     pub(super) fn parse(self, text: &str) -> Option<Value> {
         let value = match self {
-            Self::Choice(_) => Value::Text(text.into()),
+            Self::Choice(_) => text.into(),
             Self::Integer { .. } | Self::CountOr(_) => {
-                text.parse().map_or_else(|_| Value::Text(text.into()), Value::Integer)
+                text.parse().map_or_else(|_| text.into(), Value::Integer)
             }
             Self::Real { .. } => Value::Real(text.parse().ok()?),
         };

@@ -1,114 +1,110 @@
 //! The table of hyper-parameters: a line for each.
 
 use super::domain::{Domain, Value};
-use crate::Model;
-use crate::model::{NetworkKind, RewiringKind};
+use crate::model::{Model, NetworkKind, RewiringKind, Tower};
 
 /// A line of the table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Entry {
     /// The name users type.
     pub name: &'static str,
     /// The values it can take.
     pub domain: Domain,
-    /// The value where nothing is said; none: unset.
-    pub default: Default,
+    /// The value where nothing is said; none: unset, and the meaning says what that means.
+    pub default: Option<Value>,
     /// What it is, in a few words.
     pub meaning: &'static str,
-    /// Which models have it.
-    applies: fn(Model) -> bool,
+    /// What has it.
+    pub of: Of,
+}
+
+/// What has a hyper-parameter.
+#[derive(Clone, Copy, Debug)]
+pub enum Of {
+    /// The whole model, if it is of this sort.
+    Model(fn(&Model) -> bool),
+    /// Each tower of this sort: a value for all of them, and one for each that differs.
+    Tower(fn(Tower) -> bool),
 }
 
 impl Entry {
     /// Whether `model` has this hyper-parameter.
-    pub fn applies_to(&self, model: Model) -> bool {
-        (self.applies)(model)
-    }
-}
-
-/// A default.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Default {
-    /// A whole number.
-    Integer(u64),
-    /// A real number.
-    Real(f64),
-    /// A word.
-    Text(&'static str),
-    /// Nothing; the meaning says what that means.
-    Unset,
-}
-
-impl Default {
-    /// As a value, where there is one.
-    pub fn value(self) -> Option<Value> {
-        match self {
-            Self::Integer(value) => Some(Value::Integer(value)),
-            Self::Real(value) => Some(Value::Real(value)),
-            Self::Text(value) => Some(Value::Text(value.into())),
-            Self::Unset => None,
+    pub fn applies_to(&self, model: &Model) -> bool {
+        match self.of {
+            Of::Model(test) => test(model),
+            Of::Tower(test) => model.has(test),
         }
     }
+
+    /// Whether a tower has it as its own.
+    pub fn applies_to_tower(&self, tower: Tower) -> bool {
+        matches!(self.of, Of::Tower(test) if test(tower))
+    }
+}
+
+const fn integers(low: u64, high: u64) -> Domain {
+    Domain::Integer { low, high }
 }
 
 const fn reals(low: f64, high: f64, low_included: bool, high_included: bool) -> Domain {
     Domain::Real { low, high, low_included, high_included }
 }
 
-fn network(model: Model) -> bool {
-    model.network() != NetworkKind::Mlp
+const fn whole(value: usize) -> Option<Value> {
+    Some(Value::Integer(value as u64))
 }
-fn kernel(model: Model) -> bool {
-    model.uses(|kind| matches!(kind, RewiringKind::Gdc | RewiringKind::Bpdc | RewiringKind::Qdc))
+
+const fn real(value: f64) -> Option<Value> {
+    Some(Value::Real(value))
 }
-fn windowed(model: Model) -> bool {
-    model.uses(|kind| matches!(kind, RewiringKind::Bpdc | RewiringKind::Qdc))
+
+const fn word(value: &'static str) -> Option<Value> {
+    Some(Value::word(value))
 }
-fn gat(model: Model) -> bool {
-    model.network() == NetworkKind::Gat
-}
-fn sdrf(model: Model) -> bool {
-    model.uses(|kind| kind == RewiringKind::Sdrf)
-}
-fn gdc(model: Model) -> bool {
-    model.uses(|kind| kind == RewiringKind::Gdc)
-}
+
+const EVERY_MODEL: Of = Of::Model(|_| true);
+const SEVERAL_TOWERS: Of = Of::Model(|model| model.towers().len() > 1);
+const EVERY_TOWER: Of = Of::Tower(|_| true);
+const GAT: Of = Of::Tower(|tower| tower.network == NetworkKind::Gat);
+const ON_GRAPH: Of = Of::Tower(|tower| tower.network != NetworkKind::Mlp);
+const KERNEL: Of = Of::Tower(|tower| tower.rewiring.is_kernel());
+const WINDOWED: Of = Of::Tower(|tower| tower.rewiring.is_windowed());
+const QDC: Of = Of::Tower(|tower| tower.rewiring == RewiringKind::Qdc);
+const BPDC: Of = Of::Tower(|tower| tower.rewiring == RewiringKind::Bpdc);
+const GDC: Of = Of::Tower(|tower| tower.rewiring == RewiringKind::Gdc);
+const SDRF: Of = Of::Tower(|tower| tower.rewiring == RewiringKind::Sdrf);
 
 const INFINITY: f64 = f64::INFINITY;
 
 /// Every hyper-parameter.
 #[rustfmt::skip]
-pub const TABLE: [Entry; 28] = {
+pub static TABLE: [Entry; 24] = {
     use qdc_core::defaults as core;
-    use Domain::{Choice, CountOr, Integer};
+    use Domain::{Choice, CountOr};
     [
-        Entry { name: "layers", domain: Integer { low: 1, high: 64 }, default: Default::Integer(2), meaning: "number of layers", applies: |_| true },
-        Entry { name: "hidden", domain: Integer { low: 1, high: 16384 }, default: Default::Integer(64), meaning: "columns of a hidden layer; of each head, in an attention", applies: |_| true },
-        Entry { name: "heads", domain: Integer { low: 1, high: 256 }, default: Default::Integer(4), meaning: "heads of an attention", applies: gat },
-        Entry { name: "dropout", domain: reals(0.0, 1.0, true, false), default: Default::Real(0.5), meaning: "share of each layer's input, and of attention, dropped in training", applies: |_| true },
-        Entry { name: "learning_rate", domain: reals(0.0, 10.0, false, true), default: Default::Real(0.01), meaning: "learning rate of Adam", applies: |_| true },
-        Entry { name: "weight_decay", domain: reals(0.0, 10.0, true, true), default: Default::Real(5e-4), meaning: "L2 decay of all parameters", applies: |_| true },
-        Entry { name: "features", domain: Choice(&["raw", "row"]), default: Default::Text("raw"), meaning: "features as they are, or with rows that sum to 1", applies: |_| true },
-        Entry { name: "mu", domain: reals(-2.0, 2.0, true, true), default: Default::Real(core::MU), meaning: "centre of the filter", applies: windowed },
-        Entry { name: "sigma", domain: reals(0.0, 100.0, false, true), default: Default::Real(core::SIGMA), meaning: "width of the Gaussian filter", applies: |m| m.uses(|k| k == RewiringKind::Qdc) },
-        Entry { name: "gamma", domain: reals(0.0, 100.0, false, true), default: Default::Real(core::GAMMA), meaning: "half width of the band filter", applies: |m| m.uses(|k| k == RewiringKind::Bpdc) },
-        Entry { name: "alpha", domain: reals(0.0, 1.0, false, true), default: Default::Real(core::ALPHA), meaning: "teleport probability of PageRank", applies: gdc },
-        Entry { name: "time", domain: reals(0.0, 1000.0, false, true), default: Default::Unset, meaning: "time of the heat kernel; where it is set, the heat kernel takes the place of PageRank", applies: gdc },
-        Entry { name: "epsilon", domain: reals(0.0, INFINITY, false, false), default: Default::Real(core::EPSILON), meaning: "entries of the kernel below it are dropped", applies: kernel },
-        Entry { name: "top_k", domain: Integer { low: 1, high: u32::MAX as u64 }, default: Default::Unset, meaning: "where it is set, the largest entries of each row are kept instead", applies: kernel },
-        Entry { name: "pairs", domain: CountOr("all"), default: Default::Text("all"), meaning: "eigenpairs that enter the kernel: the nearest to mu, or all", applies: windowed },
-        Entry { name: "sign", domain: Choice(&["positive", "absolute"]), default: Default::Text("positive"), meaning: "whether entries are compared by value or by magnitude", applies: kernel },
-        Entry { name: "normalize", domain: Choice(&["sym", "row", "col", "none"]), default: Default::Text("sym"), meaning: "how the kernel is normalised", applies: kernel },
-        Entry { name: "self_loop", domain: reals(0.0, 1000.0, true, true), default: Default::Real(core::SELF_LOOP), meaning: "weight of the self-loops in the transition matrix", applies: network },
-        Entry { name: "edge_values", domain: Choice(&["ignore", "multiply", "bias"]), default: Default::Text("ignore"), meaning: "what the matrix's values do in an attention", applies: gat },
-        Entry { name: "combinator", domain: Choice(&["concat", "add"]), default: Default::Text("concat"), meaning: "how two towers meet", applies: Model::is_multiscale },
-        Entry { name: "qdc_layers", domain: Integer { low: 1, high: 64 }, default: Default::Unset, meaning: "layers of the second tower; unset: as many as the first", applies: Model::is_multiscale },
-        Entry { name: "qdc_hidden", domain: Integer { low: 1, high: 16384 }, default: Default::Unset, meaning: "hidden columns of the second tower; unset: as the first", applies: Model::is_multiscale },
-        Entry { name: "qdc_heads", domain: Integer { low: 1, high: 256 }, default: Default::Unset, meaning: "heads of the second tower; unset: as the first", applies: |m| gat(m) && m.is_multiscale() },
-        Entry { name: "qdc_dropout", domain: reals(0.0, 1.0, true, false), default: Default::Unset, meaning: "dropout of the second tower; unset: as the first", applies: Model::is_multiscale },
-        Entry { name: "iterations", domain: Integer { low: 0, high: 10_000_000 }, default: Default::Integer(core::ITERATIONS as u64), meaning: "edges SDRF adds at most", applies: sdrf },
-        Entry { name: "tau", domain: reals(0.0, INFINITY, false, true), default: Default::Real(core::TAU), meaning: "how sharply SDRF prefers the best edge; inf: always the best", applies: sdrf },
-        Entry { name: "removal_bound", domain: reals(-INFINITY, INFINITY, false, true), default: Default::Real(core::REMOVAL_BOUND), meaning: "curvature above which SDRF removes an edge; inf: never", applies: sdrf },
-        Entry { name: "variant", domain: Choice(&["formula", "code"]), default: Default::Text("formula"), meaning: "the curvature of SDRF: the published formula, or the published program's", applies: sdrf },
+        Entry { name: "layers", domain: integers(1, 64), default: whole(2), meaning: "number of layers", of: EVERY_TOWER },
+        Entry { name: "hidden", domain: integers(1, 16384), default: whole(64), meaning: "columns of a hidden layer; of each head, in an attention", of: EVERY_TOWER },
+        Entry { name: "heads", domain: integers(1, 256), default: whole(4), meaning: "heads of an attention", of: GAT },
+        Entry { name: "dropout", domain: reals(0.0, 1.0, true, false), default: real(0.5), meaning: "share of each layer's input, and of attention, dropped in training", of: EVERY_TOWER },
+        Entry { name: "edge_values", domain: Choice(&["ignore", "multiply", "bias"]), default: word("ignore"), meaning: "what the matrix's values do in an attention", of: GAT },
+        Entry { name: "learning_rate", domain: reals(0.0, 10.0, false, true), default: real(0.01), meaning: "learning rate of Adam", of: EVERY_MODEL },
+        Entry { name: "weight_decay", domain: reals(0.0, 10.0, true, true), default: real(5e-4), meaning: "L2 decay of all parameters", of: EVERY_MODEL },
+        Entry { name: "features", domain: Choice(&["raw", "row"]), default: word("raw"), meaning: "features as they are, or with rows that sum to 1", of: EVERY_MODEL },
+        Entry { name: "combinator", domain: Choice(&["concat", "add"]), default: word("concat"), meaning: "how towers meet", of: SEVERAL_TOWERS },
+        Entry { name: "mu", domain: reals(-2.0, 2.0, true, true), default: real(core::MU), meaning: "centre of the filter", of: WINDOWED },
+        Entry { name: "sigma", domain: reals(0.0, 100.0, false, true), default: real(core::SIGMA), meaning: "width of the Gaussian filter", of: QDC },
+        Entry { name: "gamma", domain: reals(0.0, 100.0, false, true), default: real(core::GAMMA), meaning: "half width of the band filter", of: BPDC },
+        Entry { name: "alpha", domain: reals(0.0, 1.0, false, true), default: real(core::ALPHA), meaning: "teleport probability of PageRank", of: GDC },
+        Entry { name: "time", domain: reals(0.0, 1000.0, false, true), default: None, meaning: "time of the heat kernel; where it is set, the heat kernel takes the place of PageRank", of: GDC },
+        Entry { name: "epsilon", domain: reals(0.0, INFINITY, false, false), default: real(core::EPSILON), meaning: "entries of the kernel below it are dropped", of: KERNEL },
+        Entry { name: "top_k", domain: integers(1, u32::MAX as u64), default: None, meaning: "where it is set, the largest entries of each row are kept instead", of: KERNEL },
+        Entry { name: "pairs", domain: CountOr("all"), default: word("all"), meaning: "eigenpairs that enter the kernel: the nearest to mu, or all", of: WINDOWED },
+        Entry { name: "sign", domain: Choice(&["positive", "absolute"]), default: word("positive"), meaning: "whether entries are compared by value or by magnitude", of: KERNEL },
+        Entry { name: "normalize", domain: Choice(&["sym", "row", "col", "none"]), default: word("sym"), meaning: "how the kernel is normalised", of: KERNEL },
+        Entry { name: "self_loop", domain: reals(0.0, 1000.0, true, true), default: real(core::SELF_LOOP), meaning: "weight of the self-loops in the transition matrix", of: ON_GRAPH },
+        Entry { name: "iterations", domain: integers(0, 10_000_000), default: whole(core::ITERATIONS), meaning: "edges SDRF adds at most", of: SDRF },
+        Entry { name: "tau", domain: reals(0.0, INFINITY, false, true), default: real(core::TAU), meaning: "how sharply SDRF prefers the best edge; inf: always the best", of: SDRF },
+        Entry { name: "removal_bound", domain: reals(-INFINITY, INFINITY, false, true), default: real(core::REMOVAL_BOUND), meaning: "curvature above which SDRF removes an edge; inf: never", of: SDRF },
+        Entry { name: "variant", domain: Choice(&["formula", "code"]), default: word("formula"), meaning: "the curvature of SDRF: the published formula, or the published program's", of: SDRF },
     ]
 };

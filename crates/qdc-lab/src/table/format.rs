@@ -69,7 +69,7 @@ impl Table {
             line(style.nodes, &|column| whole(column.nodes)),
             line(style.edges, &|column| whole(column.edges)),
         ];
-        for &model in &self.rows {
+        for model in &self.rows {
             let field = |column: &Column| {
                 self.cell(model, &column.dataset)
                     .map_or(String::new(), |cell| self.field(cell, style, compare))

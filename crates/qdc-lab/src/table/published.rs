@@ -24,7 +24,7 @@ const ROWS: [(&str, Row); 11] = [
 ];
 
 /// The published mean and deviation of a model on a dataset, as fractions.
-pub fn published(model: Model, dataset: &str) -> Option<(f64, f64)> {
+pub fn published(model: &Model, dataset: &str) -> Option<(f64, f64)> {
     let name = model.to_string();
     let column = DATASETS.iter().position(|own| *own == dataset)?;
     let (_, row) = ROWS.iter().find(|(own, _)| *own == name)?;

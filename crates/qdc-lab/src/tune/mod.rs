@@ -1,6 +1,7 @@
 //! Tuning: search spaces, the search itself, and what came of it.
 
 mod coordinator;
+mod presets;
 mod search;
 mod space;
 mod trial;

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
 use super::trial::{Limits, Trial, Verdict};
-use crate::model::RewiringKind;
 use crate::{Error, Patience, Rewirings, Scores};
 
 /// How often workers say that they live.
@@ -206,7 +205,7 @@ pub fn search(
 /// One complete spectrum serves every mu, where it is of use and fits.
 fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Error> {
     let rewirings = Rewirings::new(&search.dataset.graph);
-    let windowed = search.space.model.uses(|kind| matches!(kind, RewiringKind::Qdc | RewiringKind::Bpdc));
+    let windowed = search.space.model.has(|tower| tower.rewiring.is_windowed());
     let has = |name: &str| search.space.space.get(name).is_some();
     let nearest = has("pairs") || search.space.fixed.get("pairs").is_some_and(Value::is_number);
     let looped = has("self_loop") || search.space.fixed.contains_key("self_loop");

@@ -16,13 +16,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use qdc_core::defaults::PAPER_PAIRS;
 use qdc_tune::{Distribution, Space};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::hyperparameters;
-use crate::model::{NetworkKind, RewiringKind};
+use super::presets;
+use crate::hyperparameters::Name;
 use crate::{Error, Hyperparameters, Model};
 
 /// The parameters of a model that are searched, and those that are fixed to something else than their default.
@@ -39,101 +38,11 @@ pub struct SearchSpace {
 }
 
 impl SearchSpace {
-    /// The published space; ranges of our own where the publication gives none (MLP, SDRF, BPDC).
-    pub fn paper(model: Model) -> Result<Self, Error> {
-        let mut space = Builder::default();
-        let layers = || Distribution::categorical([1, 2]);
-        let hidden = || Distribution::categorical([2, 4, 8, 16, 32, 64, 128]);
-        let heads = || Distribution::categorical([1, 2, 3, 4, 5]);
-        let dropout = || Distribution::uniform(0.0, 0.99);
-        let attention = model.network() == NetworkKind::Gat;
-        let towers: &[&str] = if model.is_multiscale() { &["", "qdc_"] } else { &[""] };
-        for tower in towers {
-            space.search(&format!("{tower}layers"), layers()?);
-            space.search(&format!("{tower}hidden"), hidden()?);
-            if attention {
-                space.search(&format!("{tower}heads"), heads()?);
-            }
-            space.search(&format!("{tower}dropout"), dropout()?);
-        }
-        if model.uses(|kind| kind == RewiringKind::Gdc) {
-            space.search("alpha", Distribution::uniform(0.001, 0.5)?);
-            space.search("epsilon", Distribution::uniform(1e-7, 1e-1)?);
-        }
-        if windowed(model) {
-            space.search("mu", Distribution::uniform(-1.0, 1.0)?);
-            if model.uses(|kind| kind == RewiringKind::Qdc) {
-                space.search("sigma", Distribution::uniform(0.1, 1.0)?);
-            } else {
-                space.search("gamma", Distribution::uniform(0.05, 1.0)?);
-            }
-            space.search("epsilon", Distribution::log_uniform(1e-7, 1e-1)?);
-            space.fix("pairs", json!(PAPER_PAIRS));
-        }
-        if model.uses(|kind| kind == RewiringKind::Sdrf) {
-            space.search("iterations", Distribution::log_integer(1, 1000)?);
-            space.search("tau", Distribution::log_uniform(1.0, 500.0)?);
-            space.search("removal_bound", Distribution::uniform(0.0, 2.0)?);
-        }
-        if model.is_multiscale() {
-            space.search("combinator", Distribution::categorical(["concat", "add"])?);
-        }
-        space.search("learning_rate", Distribution::log_uniform(1e-4, 1e-1)?);
-        space.search("weight_decay", Distribution::uniform(0.0, 0.9)?);
-        space.finish("paper", model)
-    }
-
-    /// What a careful practitioner would search.
-    pub fn wide(model: Model) -> Result<Self, Error> {
-        let mut space = Builder::default();
-        let attention = model.network() == NetworkKind::Gat;
-        let towers: &[&str] = if model.is_multiscale() { &["", "qdc_"] } else { &[""] };
-        for tower in towers {
-            space.search(&format!("{tower}layers"), Distribution::categorical([1, 2, 3])?);
-            space.search(&format!("{tower}hidden"), Distribution::categorical([16, 32, 64, 128, 256])?);
-            if attention {
-                space.search(&format!("{tower}heads"), Distribution::categorical([1, 2, 4, 8])?);
-            }
-            space.search(&format!("{tower}dropout"), Distribution::uniform(0.0, 0.9)?);
-        }
-        if model.uses(|kind| kind == RewiringKind::Gdc) {
-            space.search("alpha", Distribution::uniform(0.01, 0.5)?);
-        }
-        if windowed(model) {
-            space.search("mu", Distribution::uniform(-1.0, 1.0)?);
-            if model.uses(|kind| kind == RewiringKind::Qdc) {
-                space.search("sigma", Distribution::log_uniform(0.02, 1.0)?);
-            } else {
-                space.search("gamma", Distribution::log_uniform(0.02, 1.0)?);
-            }
-            space.search("pairs", Distribution::categorical([json!(128), json!(512), json!("all")])?);
-        }
-        if windowed(model) || model.uses(|kind| kind == RewiringKind::Gdc) {
-            space.search("epsilon", Distribution::log_uniform(1e-6, 1e-1)?);
-            // null leaves the threshold in place
-            space
-                .search("top_k", Distribution::categorical([Value::Null, json!(16), json!(64), json!(256)])?);
-            space.search("sign", Distribution::categorical(["positive", "absolute"])?);
-        }
-        if model.uses(|kind| kind == RewiringKind::Sdrf) {
-            space.search("iterations", Distribution::log_integer(1, 1000)?);
-            space.search("tau", Distribution::log_uniform(1.0, 500.0)?);
-            space.search("removal_bound", Distribution::uniform(0.0, 2.0)?);
-        }
-        if model.is_multiscale() {
-            space.search("combinator", Distribution::categorical(["concat", "add"])?);
-        }
-        space.search("features", Distribution::categorical(["raw", "row"])?);
-        space.search("learning_rate", Distribution::log_uniform(1e-3, 1e-1)?);
-        space.search("weight_decay", Distribution::log_uniform(1e-7, 1e-1)?);
-        space.finish("wide", model)
-    }
-
     /// A space by name, or from a TOML file.
     pub fn named(name: &str, model: Model) -> Result<Self, Error> {
         match name {
-            "paper" => Self::paper(model),
-            "wide" => Self::wide(model),
+            "paper" => presets::paper(model),
+            "wide" => presets::wide(model),
             path => {
                 let unreadable = |problem: String| Error::SearchSpace { name: path.to_owned(), problem };
                 let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
@@ -170,13 +79,13 @@ impl SearchSpace {
 
     /// The hyper-parameters of a point.
     pub fn hyperparameters(&self, point: &BTreeMap<String, Value>) -> Result<Hyperparameters, Error> {
-        let mut values = Hyperparameters::new(self.model);
+        let mut values = Hyperparameters::new(self.model.clone());
         for (name, value) in &self.fixed {
-            put(&mut values, name, value)?;
+            values.set_json(name, value)?;
         }
         for (name, _) in self.space.iter() {
             if let Some(value) = point.get(name) {
-                put(&mut values, name, value)?;
+                values.set_json(name, value)?;
             }
         }
         Ok(values)
@@ -215,23 +124,6 @@ impl Serialize for SearchSpace {
     }
 }
 
-fn windowed(model: Model) -> bool {
-    model.uses(|kind| matches!(kind, RewiringKind::Qdc | RewiringKind::Bpdc))
-}
-
-/// Sets a hyper-parameter; null leaves it alone.
-fn put(values: &mut Hyperparameters, name: &str, value: &Value) -> Result<(), Error> {
-    match value {
-        Value::Null => Ok(()),
-        Value::String(text) => values.set_value(name, text.as_str()),
-        Value::Number(number) => match number.as_u64() {
-            Some(whole) => values.set_value(name, whole),
-            None => values.set_value(name, number.as_f64().unwrap_or(f64::NAN)),
-        },
-        other => values.set_value(name, hyperparameters::Value::Text(other.to_string())),
-    }
-}
-
 fn distribution(value: &Value) -> Result<Distribution, String> {
     let made = match value {
         Value::Array(choices) => Distribution::categorical(choices.clone()),
@@ -254,23 +146,32 @@ fn distribution(value: &Value) -> Result<Distribution, String> {
     made.map_err(|error| error.to_string())
 }
 
+/// A space in the making.
 #[derive(Default)]
-struct Builder {
+pub(super) struct Builder {
     searched: Vec<(String, Distribution)>,
     fixed: BTreeMap<String, Value>,
 }
 
 impl Builder {
-    fn search(&mut self, name: &str, distribution: Distribution) {
+    pub(super) fn search(&mut self, name: &str, distribution: Distribution) {
         self.searched.push((name.to_owned(), distribution));
     }
 
-    fn fix(&mut self, name: &str, value: Value) {
+    /// Searches a tower's parameter: under the plain name for the first tower that has it, under the tower's own after
+    /// that.
+    pub(super) fn search_of(&mut self, tower: usize, line: &'static str, distribution: Distribution) {
+        let taken = self.searched.iter().any(|(name, _)| name == line);
+        let name = if taken { Name::of_tower(tower, line).to_string() } else { line.to_owned() };
+        self.searched.push((name, distribution));
+    }
+
+    pub(super) fn fix(&mut self, name: &str, value: Value) {
         self.fixed.insert(name.to_owned(), value);
     }
 
     /// Checks that every point of the corners is a set of hyper-parameters of the model.
-    fn finish(self, name: &str, model: Model) -> Result<SearchSpace, Error> {
+    pub(super) fn finish(self, name: &str, model: Model) -> Result<SearchSpace, Error> {
         if let Some((twice, _)) = self.searched.iter().find(|(name, _)| self.fixed.contains_key(name)) {
             return Err(Error::SearchSpace {
                 name: name.to_owned(),
@@ -292,7 +193,7 @@ impl Builder {
                 _ => Vec::new(),
             };
             for corner in corners {
-                put(&mut defaults, parameter, &corner)?;
+                defaults.set_json(parameter, &corner)?;
             }
         }
         Ok(space)
@@ -309,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_published_space_of_gcn_qdc_is_that_of_the_appendix() {
-        let space = SearchSpace::paper("gcn+qdc".parse().unwrap()).unwrap();
+        let space = SearchSpace::named("paper", "gcn+qdc".parse().unwrap()).unwrap();
         assert_eq!(
             names(&space),
             [
@@ -328,16 +229,31 @@ mod tests {
 
     #[test]
     fn a_multiscale_attention_has_two_towers_and_fourteen_parameters() {
-        let space = SearchSpace::paper("gat+multiscale".parse().unwrap()).unwrap();
+        let space = SearchSpace::named("paper", "gat+multiscale".parse().unwrap()).unwrap();
         assert_eq!(space.space.len(), 14);
         assert!(space.space.get("qdc_heads").is_some() && space.space.get("combinator").is_some());
+    }
+
+    #[test]
+    fn a_third_tower_is_searched_under_its_own_names() {
+        let model: Model = "gcn/gcn+qdc/gcn+qdc".parse().unwrap();
+        let space = SearchSpace::named("paper", model.clone()).unwrap();
+        for name in ["hidden", "qdc_hidden", "tower3_hidden", "mu", "tower3_mu", "sigma", "tower3_epsilon"] {
+            assert!(space.space.get(name).is_some(), "{name}");
+        }
+        assert!(space.space.get("qdc_mu").is_none(), "the second tower's mu is the plain one");
+        let text = "[fixed]\nmu = 0.9\n[search]\ntower3_mu = { low = -1.0, high = 0.0 }";
+        let own = SearchSpace::from_toml("own.toml", text, model).unwrap();
+        let values = own.hyperparameters(&BTreeMap::from([("tower3_mu".into(), json!(-0.5))])).unwrap();
+        assert_eq!(values.get("tower3_mu"), Some(&(-0.5).into()));
+        assert_eq!(values.get("mu"), Some(&0.9.into()));
     }
 
     #[test]
     fn every_model_has_both_spaces() {
         for model in Model::all() {
             for name in ["paper", "wide"] {
-                let space = SearchSpace::named(name, model).unwrap();
+                let space = SearchSpace::named(name, model.clone()).unwrap();
                 assert!(space.space.len() >= 5, "{name} {model}");
             }
         }
@@ -346,7 +262,7 @@ mod tests {
     #[test]
     fn a_file_may_search_and_fix_and_is_checked() {
         let model: Model = "gcn+qdc".parse().unwrap();
-        let read = |text: &str| SearchSpace::from_toml("own.toml", text, model);
+        let read = |text: &str| SearchSpace::from_toml("own.toml", text, model.clone());
         let space =
             read("[fixed]\npairs = 'all'\n[search]\nhidden = [16, 32]\nsigma = { low = 0.1, high = 0.5 }")
                 .unwrap();
@@ -368,9 +284,9 @@ mod tests {
 
     #[test]
     fn top_k_of_null_leaves_the_threshold() {
-        let space = SearchSpace::wide("gcn+qdc".parse().unwrap()).unwrap();
+        let space = SearchSpace::named("wide", "gcn+qdc".parse().unwrap()).unwrap();
         let point = |top_k: Value| BTreeMap::from([("epsilon".into(), json!(0.01)), ("top_k".into(), top_k)]);
-        assert_eq!(space.hyperparameters(&point(Value::Null)).unwrap().optional_real("epsilon"), Some(0.01));
-        assert_eq!(space.hyperparameters(&point(json!(64))).unwrap().optional_real("epsilon"), None);
+        assert_eq!(space.hyperparameters(&point(Value::Null)).unwrap().get("epsilon"), Some(&0.01.into()));
+        assert_eq!(space.hyperparameters(&point(json!(64))).unwrap().get("epsilon"), None);
     }
 }

@@ -11,7 +11,6 @@ use qdc_data::Dataset;
 use qdc_tune::Outcome;
 use serde_json::json;
 
-use crate::model::NetworkKind;
 use crate::{Error, Experiment, Hyperparameters, Keep, Patience, Rewirings, RunRecord, Scores};
 
 /// Limits of a trial.
@@ -149,14 +148,21 @@ impl Trial<'_> {
 /// About what training one split at a time on every thread takes, in bytes: activations and their gradients, the
 /// matrix, and for attention a handful of numbers per entry and head.
 fn memory(values: &Hyperparameters, dataset: &Dataset, entries: usize) -> u64 {
-    let heads = if values.model().network() == NetworkKind::Gat { values.integer("heads") } else { 1 };
-    let columns = values.integer("layers") * values.integer("hidden") * heads + dataset.classes;
-    let activations = 6 * 4 * dataset.labels.len() * columns;
-    let attention =
-        if heads > 1 || values.model().network() == NetworkKind::Gat { 5 * 4 * entries * heads } else { 0 };
-    let weights = 4 * 4 * dataset.features.columns() * values.integer("hidden") * heads;
-    let splits = rayon::current_num_threads();
-    (16 * entries + splits * (activations + attention + weights)) as u64
+    let network = crate::architecture(values, dataset.classes);
+    let mut numbers = 0;
+    for tower in &network.towers {
+        let heads = match tower.kind {
+            qdc_nn::Kind::Gat { heads, .. } => heads,
+            qdc_nn::Kind::Mlp | qdc_nn::Kind::Gcn => 1,
+        };
+        let columns: usize = tower.widths.iter().map(|width| width * heads).sum();
+        numbers += 6 * dataset.labels.len() * columns;
+        numbers += 4 * dataset.features.columns() * tower.widths[0] * heads;
+        if matches!(tower.kind, qdc_nn::Kind::Gat { .. }) {
+            numbers += 5 * entries * heads;
+        }
+    }
+    (16 * entries + rayon::current_num_threads() * 4 * numbers) as u64
 }
 
 fn complete(record: &RunRecord) -> Outcome {

@@ -81,7 +81,7 @@ pub struct Attention<T> {
 }
 
 /// Most heads a group has.
-const GROUP: usize = 4;
+pub(crate) const GROUP: usize = 4;
 
 /// Calls the body for groups of 4 heads, then of 1, until all `$heads` are done: `$first` is the first head of a group,
 /// the constant `$H` their number.

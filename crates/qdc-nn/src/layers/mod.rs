@@ -11,6 +11,7 @@ mod linear;
 mod propagate;
 
 pub use activate::{Activate, Activation};
+pub(crate) use attention::GROUP;
 pub use attention::{Attention, EdgeValues, Heads};
 pub use features::{DenseFeatures, SparseFeatureLinear};
 pub use linear::Linear;

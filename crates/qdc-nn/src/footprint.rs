@@ -1,0 +1,188 @@
+//! What a network takes in memory, counted before it is built.
+//!
+//! The counts follow the constructors ([`crate::Network`], [`crate::Adam`], the layers, [`crate::Propagation`]) array by
+//! array; a test with a counting allocator keeps them in step.
+
+use crate::Width;
+use crate::architecture::{Architecture, Combinator, Kind, Tower};
+use crate::inputs::REORDER_FROM;
+use crate::layers::GROUP;
+use crate::propagation::{DENSE_ABOVE, ENTRIES_FOR_TILES};
+use crate::sparse::Tiles;
+
+/// Bytes of a number in training.
+const NUMBER: u64 = 4;
+/// Bytes of a column index.
+const INDEX: u64 = 4;
+/// Bytes of a row pointer.
+const POINTER: u64 = 8;
+
+/// The sizes of what a network runs over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of vertices.
+    pub nodes: usize,
+    /// Number of features of a vertex.
+    pub features: usize,
+    /// Stored entries of sparse features; none where they are dense.
+    pub feature_entries: Option<usize>,
+    /// Stored entries of the matrix of each tower.
+    pub matrix_entries: Vec<usize>,
+}
+
+/// Bytes of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// What all runs of a network share: features and matrices in the form they are multiplied in.
+    pub shared: u64,
+    /// What each run takes besides: activations, gradients, weights and the optimiser's state.
+    pub run: u64,
+}
+
+impl Footprint {
+    /// Counts what `architecture` takes over inputs of this shape, in single precision.
+    pub fn of(architecture: &Architecture, shape: &Shape) -> Self {
+        let mut run = Run { nodes: shape.nodes as u64, numbers: 0, parameters: 0, bytes: 0 };
+        let classes = Width::single(architecture.classes);
+        let mut shared = features(shape);
+        let mut ends = Vec::new();
+        for (number, tower) in architecture.towers.iter().enumerate() {
+            let entries = shape.matrix_entries.get(number).copied().unwrap_or(0);
+            ends.push(run.tower(tower, shape, entries as u64));
+            if number < shape.matrix_entries.len() {
+                let attention = matches!(tower.kind, Kind::Gat { .. });
+                shared += propagation(shape.nodes, entries, attention);
+            }
+        }
+        match architecture.combinator {
+            None => {}
+            Some(Combinator::Add) => {
+                run.activations(ends[0], 2); // the sum and its gradient
+                run.weights(ends[0].stride(), classes);
+                run.activations(classes, 2);
+            }
+            Some(Combinator::Concat) => {
+                for &end in &ends {
+                    run.weights(end.stride(), classes);
+                    run.activations(classes, 2);
+                }
+                run.activations(classes, 2); // their sum
+            }
+        }
+        if shape.nodes >= REORDER_FROM && !shape.matrix_entries.is_empty() {
+            run.activations(classes, 2); // logits in the order of the vertices
+        }
+        // Weights, gradient, two moments, and the best weights so far.
+        let numbers = run.numbers + 5 * run.parameters;
+        Self { shared, run: NUMBER * numbers + run.bytes }
+    }
+
+    /// What `at_once` runs take together.
+    pub fn of_runs(&self, at_once: usize) -> u64 {
+        self.shared.saturating_add(self.run.saturating_mul(at_once as u64))
+    }
+}
+
+/// The count of one run.
+struct Run {
+    nodes: u64,
+    /// Numbers of activations and gradients.
+    numbers: u64,
+    parameters: u64,
+    /// Bytes of anything else.
+    bytes: u64,
+}
+
+impl Run {
+    fn activations(&mut self, width: Width, copies: u64) {
+        self.numbers += copies * self.nodes * width.stride() as u64;
+    }
+
+    fn weights(&mut self, rows: usize, columns: Width) {
+        self.parameters += (rows * columns.stride() + columns.stride()) as u64; // with a bias
+    }
+
+    /// The layers of a tower, as `Builder::tower` sets them up; gives its last width.
+    fn tower(&mut self, tower: &Tower, shape: &Shape, entries: u64) -> Width {
+        let dense = Width::single(shape.features);
+        let mut input = None;
+        if shape.feature_entries.is_none() {
+            self.activations(dense, 1); // features after dropout; no gradient
+            input = Some(dense);
+        }
+        for (depth, &width) in tower.widths.iter().enumerate() {
+            let transformed = match tower.kind {
+                Kind::Gat { heads, .. } => Width::blocks(heads, width),
+                Kind::Mlp | Kind::Gcn => Width::single(width),
+            };
+            let narrower = input.filter(|input: &Width| input.stride() < transformed.stride());
+            if let (Kind::Gcn, Some(input)) = (tower.kind, narrower) {
+                self.activations(input, if depth == 0 { 1 } else { 2 });
+            }
+            match (input, shape.feature_entries) {
+                (Some(input), _) if depth > 0 => self.weights(input.stride(), transformed),
+                (_, stored) => {
+                    self.weights(shape.features, transformed);
+                    if let Some(stored) = stored {
+                        let kept = if tower.dropout > 0.0 { stored as u64 } else { 0 };
+                        self.bytes += kept * (INDEX + NUMBER + 1) + self.nodes * POINTER;
+                    }
+                }
+            }
+            self.activations(transformed, 2);
+            let mut output = transformed;
+            match tower.kind {
+                Kind::Gcn if narrower.is_none() => self.activations(transformed, 2),
+                Kind::Mlp | Kind::Gcn => {}
+                Kind::Gat { heads, .. } => {
+                    if depth + 1 == tower.widths.len() {
+                        output = Width::single(width);
+                    }
+                    self.activations(output, 2);
+                    self.attention(heads as u64, entries, transformed);
+                }
+            }
+            input = Some(output);
+        }
+        input.unwrap_or(dense)
+    }
+
+    /// What an attention keeps for its backward pass.
+    fn attention(&mut self, heads: u64, entries: u64, width: Width) {
+        let group = if heads < GROUP as u64 { 1 } else { GROUP as u64 };
+        self.numbers += entries * (heads + group) + 2 * self.nodes * (heads + group);
+        self.bytes += 2 * self.nodes * INDEX + entries / 512 * 32; // numbers of entries, spans
+        self.parameters += 4 * width.stride() as u64;
+    }
+}
+
+/// Bytes of the features: as the network uses them, and in the order of the vertices where that is another.
+fn features(shape: &Shape) -> u64 {
+    let copies = if shape.nodes >= REORDER_FROM && !shape.matrix_entries.is_empty() { 2 } else { 1 };
+    copies
+        * match shape.feature_entries {
+            Some(entries) => entries as u64 * (INDEX + NUMBER) + shape.nodes as u64 * POINTER,
+            None => NUMBER * shape.nodes as u64 * Width::single(shape.features).stride() as u64,
+        }
+}
+
+/// Bytes of a matrix ready to propagate with.
+///
+/// Counted: the matrix, the form it is multiplied in, its entries by column for attention, and for the moment in which
+/// it is prepared its transpose. Large graphs keep it twice: in the order of the vertices, and in the network's.
+fn propagation(nodes: usize, entries: usize, attention: bool) -> u64 {
+    let (rows, stored) = (nodes as u64, entries as u64);
+    let rows_form = stored * (INDEX + NUMBER) + rows * POINTER;
+    let strips = nodes.div_ceil(Tiles::<f32>::COLUMNS);
+    let per_cell = entries as f64 / (nodes * strips).max(1) as f64;
+    let form = if entries as f64 > DENSE_ABOVE * (nodes as f64).powi(2) {
+        NUMBER * rows * rows
+    } else if strips > 2 && per_cell >= ENTRIES_FOR_TILES && entries < u32::MAX as usize {
+        stored * (2 + NUMBER) + strips as u64 * rows * INDEX
+    } else {
+        0
+    };
+    let by_column = if attention { stored * (INDEX + POINTER) + rows * POINTER } else { 0 };
+    let copies = if nodes >= REORDER_FROM { 2 } else { 1 };
+    copies * (rows_form + form) + by_column
+}
