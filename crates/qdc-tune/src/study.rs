@@ -6,17 +6,19 @@
 //!
 //! **Interrupted trials come first.** A trial that waits in the queue, or whose worker is gone, is asked for again,
 //! with its number and its parameters, before any new one: a study that was killed and resumed ends like one that was
-//! not.
+//! not. While a trial is under way, a thread of its own says so every few seconds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::heartbeat::{self, Heartbeat};
 use crate::sampler::{History, Sampler, Streams};
 use crate::storage::{NewTrial, Storage, StudyRecord};
 use crate::{Asked, Direction, Distribution, Error, Outcome, Pruning, Result, Space, State, Trial};
 
-/// Seconds without a heartbeat after which a worker counts as gone.
+/// Seconds without a heartbeat after which a worker on another machine counts as gone.
 const GRACE: u64 = 60;
 
 /// A search with one goal.
@@ -34,6 +36,8 @@ pub struct Study {
     history: History,
     by_parameters: HashMap<Vec<u64>, u64>,
     under_way: BTreeSet<u64>,
+    heartbeat: Option<Heartbeat>,
+    heartbeat_every: Duration,
 }
 
 impl Study {
@@ -78,6 +82,8 @@ impl Study {
             history,
             by_parameters: HashMap::new(),
             under_way: BTreeSet::new(),
+            heartbeat: None,
+            heartbeat_every: heartbeat::EVERY,
         };
         study.synchronise()?;
         study.check_space()?;
@@ -105,6 +111,13 @@ impl Study {
     /// Whether to give trials up early [default: off].
     pub fn pruning(mut self, pruning: Pruning) -> Self {
         self.pruning = pruning;
+        self
+    }
+
+    /// How often trials under way are said to be worked on; for tests.
+    #[doc(hidden)]
+    pub fn heartbeat_every(mut self, every: Duration) -> Self {
+        self.heartbeat_every = every;
         self
     }
 
@@ -166,15 +179,46 @@ impl Study {
 
     /// Whether the next trial may be asked for now without looking at trials still under way.
     pub fn may_ask(&self) -> bool {
-        let next = self.trials.len() as u64;
+        let next = self.next_number();
         self.under_way.first().is_none_or(|&oldest| oldest + self.batch > next)
     }
 
+    /// The number of the next new trial: one more than the largest, so that a gap stays a gap.
+    fn next_number(&self) -> u64 {
+        self.trials.last_key_value().map_or(0, |(number, _)| number + 1)
+    }
+
     /// Reads what other processes have done.
+    ///
+    /// # Errors
+    /// If the storage fails, or holds two trials of one number.
     pub fn synchronise(&mut self) -> Result<()> {
         let unfinished: Vec<i64> =
             self.trials.values().filter(|trial| !trial.state.is_finished()).map(|trial| trial.id).collect();
-        for trial in self.storage.trials(self.record.id, self.latest_id, &unfinished)? {
+        let read = self.storage.trials(self.record.id, self.latest_id, &unfinished)?;
+        let known = |trial: &Trial| self.trials.get(&trial.number).is_none_or(|known| known.id == trial.id);
+        if read.iter().all(known) { self.take(read) } else { self.reload() }
+    }
+
+    /// Reads every trial again: another program has deleted or renumbered some.
+    fn reload(&mut self) -> Result<()> {
+        let read = self.storage.trials(self.record.id, 0, &[])?;
+        self.trials.clear();
+        self.by_parameters.clear();
+        self.history = History::new(&self.space, self.direction);
+        self.take(read)
+    }
+
+    fn take(&mut self, read: Vec<Trial>) -> Result<()> {
+        for trial in read {
+            if let Some(other) = self.trials.get(&trial.number).filter(|other| other.id != trial.id) {
+                return Err(Error::TrialNumber {
+                    study: self.record.name.clone(),
+                    storage: self.storage.name(),
+                    number: trial.number,
+                    keys: (other.id, trial.id),
+                });
+            }
             self.latest_id = self.latest_id.max(trial.id);
             if trial.state == State::Complete
                 && let Some(key) = self.key(&trial)
@@ -197,6 +241,7 @@ impl Study {
     /// A trial that waits in the queue or whose worker is gone, if there is one.
     pub fn ask_again(&mut self) -> Result<Option<Asked>> {
         self.synchronise()?;
+        self.start_heartbeat()?;
         let stale: BTreeSet<i64> = self.storage.stale(self.record.id, GRACE)?.into_iter().collect();
         let candidates: Vec<Trial> = self
             .trials
@@ -240,11 +285,15 @@ impl Study {
 
     /// A new trial, or `None` if another process added trials meanwhile: they are known now, and there may be enough.
     pub fn try_ask_new(&mut self) -> Result<Option<Asked>> {
-        let number = self.trials.len() as u64;
-        let values = self.suggest(number);
+        self.start_heartbeat()?;
+        let expected = self.next_number();
+        let values = self.suggest(expected);
         let trial = NewTrial::running(self.parameters(&values));
-        let Some((id, number)) = self.storage.add_trial(self.record.id, Some(number), &trial)? else {
+        let Some((id, number)) = self.storage.add_trial(self.record.id, Some(expected), &trial)? else {
             self.synchronise()?;
+            if self.next_number() == expected {
+                self.reload()?; // nothing was added, so something was deleted
+            }
             return Ok(None);
         };
         self.latest_id = self.latest_id.max(id);
@@ -274,7 +323,7 @@ impl Study {
                 .map(|(_, v)| *v);
         }
         let told = self.storage.finish(asked.id, state, value, &attributes)?;
-        self.under_way.remove(&asked.trial);
+        self.no_longer_under_way(asked);
         if !told {
             self.synchronise()?;
             return Ok(false);
@@ -313,19 +362,25 @@ impl Study {
 
     /// Puts a trial back in the queue, to be asked for again with the same parameters.
     pub fn release(&mut self, asked: &Asked) -> Result<()> {
-        self.under_way.remove(&asked.trial);
+        self.no_longer_under_way(asked);
         self.storage.release(asked.id)
     }
 
-    /// Says that trials under way are being worked on; call it every few seconds.
-    pub fn heartbeat(&mut self) -> Result<()> {
-        let ids: Vec<i64> = self
-            .under_way
-            .iter()
-            .filter_map(|number| self.trials.get(number))
-            .map(|trial| trial.id)
-            .collect();
-        self.storage.heartbeat(&ids)
+    /// Starts the thread that says that trials are being worked on, where others can see the storage.
+    fn start_heartbeat(&mut self) -> Result<()> {
+        if self.heartbeat.is_none()
+            && let Some(storage) = self.storage.reopen()?
+        {
+            self.heartbeat = Some(Heartbeat::start(storage, self.heartbeat_every));
+        }
+        Ok(())
+    }
+
+    fn no_longer_under_way(&mut self, asked: &Asked) {
+        self.under_way.remove(&asked.trial);
+        if let Some(heartbeat) = &self.heartbeat {
+            heartbeat.remove(asked.id);
+        }
     }
 
     /// Finished trials that trial `number` may look at.
@@ -358,6 +413,9 @@ impl Study {
 
     fn asked(&mut self, id: i64, number: u64, values: &[f64]) -> Asked {
         self.under_way.insert(number);
+        if let Some(heartbeat) = &self.heartbeat {
+            heartbeat.add(id);
+        }
         let parameters = self
             .space
             .iter()
@@ -412,6 +470,18 @@ impl Study {
                 Err(Error::SpaceDiffers { study: self.record.name.clone(), difference })
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Study {
+    /// Puts trials still under way back in the queue: their process lives on, so that nobody else may take them over.
+    fn drop(&mut self) {
+        self.heartbeat.take();
+        for number in &self.under_way {
+            if let Some(trial) = self.trials.get(number) {
+                self.storage.release(trial.id).ok(); // whoever finds this process gone takes them over
+            }
         }
     }
 }

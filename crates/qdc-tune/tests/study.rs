@@ -100,6 +100,15 @@ fn a_trial_whose_process_is_gone_is_asked_for_again_with_the_same_parameters() {
     database
         .execute("UPDATE trial_heartbeats SET heartbeat = '2020-01-01 00:00:00' WHERE trial_id = ?1", [id])
         .unwrap();
+    assert!(storage.stale(record.id, 60).unwrap().is_empty(), "it is alive, however old its heartbeat");
+    let elsewhere = r#"{"machine": "another", "process": 1, "started": 1}"#;
+    database.execute("UPDATE trial_system_attributes SET value_json = ?1", [elsewhere]).unwrap();
+    assert_eq!(storage.stale(record.id, 60).unwrap(), [id], "of other machines heartbeats tell");
+    database.execute("UPDATE trial_heartbeats SET heartbeat = CURRENT_TIMESTAMP", []).unwrap();
+    assert!(storage.stale(record.id, 60).unwrap().is_empty());
+    let mut gone: Value = serde_json::from_str(elsewhere).unwrap();
+    gone["machine"] = machine();
+    database.execute("UPDATE trial_system_attributes SET value_json = ?1", [gone.to_string()]).unwrap();
     let mut study = study(&file, 1);
     let asked = study.ask().unwrap();
     assert_eq!(
@@ -109,6 +118,112 @@ fn a_trial_whose_process_is_gone_is_asked_for_again_with_the_same_parameters() {
     assert!(study.tell(&asked, Outcome::complete(1.0)).unwrap());
     assert!(!study.tell(&asked, Outcome::complete(2.0)).unwrap(), "a finished trial cannot be told again");
     assert_eq!(study.best().unwrap().value, Some(1.0));
+}
+
+/// What workers on this machine call it.
+fn machine() -> Value {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut study = study(file.path(), 1);
+    let asked = study.ask().unwrap();
+    let trials = Sqlite::open(file.path()).unwrap().trials(1, 0, &[]).unwrap();
+    assert_eq!(trials[0].id, asked.id());
+    trials[0].system_attributes["qdc:owner"]["machine"].clone()
+}
+
+#[test]
+fn trials_under_way_are_said_to_be_worked_on_without_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    let mut study = study(&file, 1).heartbeat_every(Duration::from_millis(5));
+    let asked = study.ask().unwrap();
+    let database = rusqlite::Connection::open(&file).unwrap();
+    let old = "2020-01-01 00:00:00";
+    database.execute("UPDATE trial_heartbeats SET heartbeat = ?1", [old]).unwrap();
+    let beat = |_| {
+        std::thread::sleep(Duration::from_millis(5));
+        let query = "SELECT heartbeat FROM trial_heartbeats WHERE trial_id = ?1";
+        database.query_row(query, [asked.id()], |row| row.get::<_, String>(0)).unwrap()
+    };
+    assert!((0..10_000).map(beat).any(|heartbeat| heartbeat != old), "no heartbeat came");
+    study.tell(&asked, Outcome::complete(1.0)).unwrap();
+    assert_eq!(study.best().unwrap().value, Some(1.0));
+}
+
+#[test]
+fn a_study_that_is_dropped_puts_its_trials_back_in_the_queue() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    let lost = study(&file, 1).ask().unwrap();
+    let mut second = study(&file, 1);
+    assert_eq!(second.trial(0).unwrap().state, State::Waiting);
+    let again = second.ask().unwrap();
+    assert_eq!((again.trial, &again.parameters), (0, &lost.parameters));
+}
+
+/// Deletes trials as the shell of SQLite does: rows of other tables that belong to them stay.
+fn delete(file: &Path, condition: &str) {
+    let database = rusqlite::Connection::open(file).unwrap();
+    let statements = format!("PRAGMA foreign_keys = OFF; DELETE FROM trials WHERE {condition}");
+    database.execute_batch(&statements).unwrap();
+}
+
+#[test]
+fn a_gap_in_the_numbers_stays_a_gap_and_the_search_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    run(&mut study(&file, 1), 4, 1);
+    delete(&file, "number = 1");
+    let mut again = study(&file, 1);
+    run(&mut again, 6, 1);
+    let numbers: Vec<u64> = again.trials().map(|trial| trial.number).collect();
+    assert_eq!(numbers, [0, 2, 3, 4, 5, 6]);
+    assert_eq!(record(&study(&file, 1)), record(&again));
+}
+
+#[test]
+fn trials_deleted_during_a_search_do_not_stop_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    let mut search = study(&file, 1);
+    run(&mut search, 5, 1);
+    delete(&file, "number >= 3");
+    run(&mut search, 6, 1);
+    let numbers: Vec<u64> = search.trials().map(|trial| trial.number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(record(&study(&file, 1)), record(&search));
+}
+
+#[test]
+fn two_trials_of_one_number_are_an_error_that_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    let mut search = study(&file, 1);
+    run(&mut search, 3, 1);
+    let database = rusqlite::Connection::open(&file).unwrap();
+    database.execute("UPDATE trials SET number = 0 WHERE number = 2", []).unwrap();
+    let opened = Study::open(Sqlite::open(&file).unwrap(), "s", Direction::Maximize, space());
+    let Err(error @ Error::TrialNumber { number: 0, keys: (1, 3), .. }) = opened else {
+        panic!("{opened:?}");
+    };
+    assert!(error.to_string().contains("two trials with the number 0") && error.hint().is_some(), "{error}");
+    assert!(matches!(search.ask(), Err(Error::TrialNumber { .. })), "found during a search too");
+    database.execute("UPDATE trials SET number = -2 WHERE number = 0", []).unwrap();
+    let opened = Study::open(Sqlite::open(&file).unwrap(), "s", Direction::Maximize, space());
+    assert!(matches!(opened, Err(Error::Malformed { .. })), "{opened:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    run(&mut study(&file, 1), 1, 1);
+    let storage = Sqlite::open(&file).unwrap();
+    storage.forbid_writing().unwrap();
+    let mut study = Study::open(storage, "t", Direction::Maximize, space());
+    let error = study.as_mut().map(Study::ask).unwrap_err();
+    assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
+    assert!(error.to_string().ends_with("s.db cannot be written to"), "{error}");
+    assert!(error.hint().unwrap().contains("copy the file"));
 }
 
 #[test]
@@ -198,9 +313,21 @@ fn a_journal_carries_a_study_there_and_back_and_a_torn_line_is_cut_off() {
     torn.extend(br#"{"op_code":4,"study_id":0,"datetime_sta"#);
     std::fs::write(&file, torn).unwrap();
     let mut copy = Sqlite::open(folder.path().join("b.db")).unwrap();
-    assert_eq!(journal::import(&mut copy, &file).unwrap(), [("s".to_owned(), 12)]);
+    let imported = journal::import(&mut copy, &file).unwrap();
+    assert_eq!(imported.studies, [("s".to_owned(), 12)]);
+    assert_eq!(imported.torn_line, Some(14), "one line for the study, twelve for its trials, one torn");
     assert!(journal::import(&mut copy, &file).is_err(), "its name is taken now");
     assert_eq!(record(&study(&folder.path().join("b.db"), 1)), record(&first));
+
+    // A line that ends but makes no sense is torn too; a whole journal is not.
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    text.push('\n');
+    std::fs::write(&file, &text).unwrap();
+    let torn = journal::import(&mut Memory::new(), &file).unwrap();
+    assert_eq!((torn.studies[0].1, torn.torn_line), (12, Some(14)));
+    text.truncate(text.find("{\"op_code\":4,\"study_id\":0,\"datetime_sta\n").unwrap());
+    std::fs::write(&file, &text).unwrap();
+    assert_eq!(journal::import(&mut Memory::new(), &file).unwrap().torn_line, None);
 }
 
 #[test]

@@ -83,18 +83,26 @@ impl StudyCommand {
                     to: output.display().to_string(),
                     studies,
                     trials,
+                    torn_line: None,
                 })
             }
             Action::Import { journal, study } => {
                 let mut storage = storage::open(&study)?;
                 let imported = journal::import(storage.as_mut(), &journal)?;
-                let trials = imported.iter().map(|(_, trials)| trials).sum();
-                let studies = imported.into_iter().map(|(name, _)| name).collect();
+                if let Some(line) = imported.torn_line {
+                    session.watch.note(&format!(
+                        "{} breaks off in line {line}: what stood there is left out",
+                        journal.display()
+                    ));
+                }
+                let trials = imported.studies.iter().map(|(_, trials)| trials).sum();
+                let studies = imported.studies.into_iter().map(|(name, _)| name).collect();
                 session.show(&Moved {
                     from: journal.display().to_string(),
                     to: storage.name(),
                     studies,
                     trials,
+                    torn_line: imported.torn_line,
                 })
             }
         }
@@ -193,6 +201,9 @@ struct Moved {
     to: String,
     studies: Vec<String>,
     trials: usize,
+    /// The line of the journal at which it breaks off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    torn_line: Option<usize>,
 }
 
 impl Show for Moved {

@@ -168,12 +168,6 @@ impl<'a> Coordinator<'a> {
         self.keep(read);
     }
 
-    /// Says that the trials under way are being worked on.
-    pub(super) fn heartbeat(&mut self) {
-        let said = self.study.heartbeat().map_err(Error::from);
-        self.keep(said);
-    }
-
     /// Whether there will be no more to do: the study has `trials` trials, or it has failed.
     pub(super) fn is_done(&self, trials: usize) -> bool {
         self.failure.is_some() || self.study.len() >= trials

@@ -4,7 +4,7 @@
 //! depends on seed and batch, not on how many trials run at once.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use qdc_core::{Metric, Transition, Watch};
@@ -18,9 +18,6 @@ use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
 use super::trial::{Limits, Trial, Verdict};
 use crate::{Error, Patience, Rewirings, Scores};
-
-/// How often workers say that they live.
-const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// What to search, and within which limits.
 #[derive(Debug, Clone)]
@@ -185,15 +182,13 @@ pub fn search(
                 coordinator.synchronise();
                 continue;
             }
-            match receiver.recv_timeout(HEARTBEAT) {
-                Ok(Message::Split(number, split)) => coordinator.hear(number, &split),
-                Ok(Message::Done(asked, verdict)) => {
+            match receiver.recv().expect("a sender is kept here") {
+                Message::Split(number, split) => coordinator.hear(number, &split),
+                Message::Done(asked, verdict) => {
                     under_way -= 1;
                     phase.advance(1).ok();
                     coordinator.finish(&asked, verdict);
                 }
-                Err(RecvTimeoutError::Timeout) => coordinator.heartbeat(),
-                Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is kept here"),
             }
         }
     });

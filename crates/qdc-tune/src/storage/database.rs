@@ -66,6 +66,10 @@ pub trait Database: Send {
 
     /// What users call it.
     fn name(&self) -> String;
+    /// Another connection to it; `None` where it belongs to this connection alone.
+    fn reopen(&self) -> Result<Option<Self>>
+    where
+        Self: Sized;
     /// Whether Optuna's tables are there, and whether any are.
     fn has_tables(&mut self) -> Result<(bool, bool)>;
     /// Begins a transaction that writes.

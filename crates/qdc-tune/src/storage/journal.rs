@@ -1,7 +1,7 @@
 //! Optuna's journal file: one JSON object a line, each an operation. Export and import only.
 //!
-//! A program killed while appending leaves a torn last line; reading stops there, and writing goes to a new file that
-//! replaces the old one whole.
+//! A program killed while appending leaves a torn last line; reading stops there and says so, and writing goes to a new
+//! file that replaces the old one whole.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -52,10 +52,19 @@ pub fn export(storage: &mut dyn Storage, studies: &[StudyRecord], path: &Path) -
     Ok(count)
 }
 
-/// Reads a journal into a storage; studies whose name is taken are refused. Gives the names and numbers of trials.
-pub fn import(storage: &mut dyn Storage, path: &Path) -> Result<Vec<(String, usize)>> {
+/// What was read from a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The names of the studies, with how many trials each has.
+    pub studies: Vec<(String, usize)>,
+    /// The line at which the journal breaks off, counting from 1; it was left out.
+    pub torn_line: Option<usize>,
+}
+
+/// Reads a journal into a storage; studies whose name is taken are refused.
+pub fn import(storage: &mut dyn Storage, path: &Path) -> Result<Imported> {
     let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.to_path_buf(), source })?;
-    let studies = replay(&bytes)
+    let (studies, torn_line) = replay(&bytes)
         .map_err(|problem| Error::Malformed { storage: path.display().to_string(), problem })?;
     let taken = storage.studies()?;
     if let Some(study) = studies.iter().find(|study| taken.iter().any(|other| other.name == study.name)) {
@@ -75,7 +84,7 @@ pub fn import(storage: &mut dyn Storage, path: &Path) -> Result<Vec<(String, usi
         }
         report.push((study.name, study.trials.len()));
     }
-    Ok(report)
+    Ok(Imported { studies: report, torn_line })
 }
 
 struct Replayed {
@@ -85,17 +94,21 @@ struct Replayed {
     trials: Vec<NewTrial>,
 }
 
-/// Follows the operations; the last line may be torn.
-fn replay(bytes: &[u8]) -> std::result::Result<Vec<Replayed>, String> {
+/// Follows the operations. The last line may be torn: without its end, or without sense; then its number is given too.
+fn replay(bytes: &[u8]) -> std::result::Result<(Vec<Replayed>, Option<usize>), String> {
     let mut studies: Vec<Option<Replayed>> = Vec::new();
     let mut places: Vec<(usize, usize)> = Vec::new(); // of each trial: study, place in it
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1);
-    let lines: Vec<&[u8]> =
-        bytes[..end].split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
-    for (index, line) in lines.iter().enumerate() {
+    let lines: Vec<(usize, &[u8])> =
+        bytes[..end].split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()).collect();
+    let mut torn_line = (end < bytes.len()).then(|| 1 + bytes.iter().filter(|&&byte| byte == b'\n').count());
+    for &(index, line) in &lines {
         let entry: Value = match parse(line) {
             Ok(entry) => entry,
-            Err(_) if index + 1 == lines.len() => break,
+            Err(_) if lines.last().is_some_and(|last| last.0 == index) => {
+                torn_line = Some(index + 1);
+                break;
+            }
             Err(error) => return Err(format!("line {}: {error}", index + 1)),
         };
         let code = entry["op_code"].as_u64().ok_or(format!("line {}: no op_code", index + 1))?;
@@ -134,7 +147,7 @@ fn replay(bytes: &[u8]) -> std::result::Result<Vec<Replayed>, String> {
             }
         }
     }
-    Ok(studies.into_iter().flatten().collect())
+    Ok((studies.into_iter().flatten().collect(), torn_line))
 }
 
 fn apply(trial: &mut NewTrial, code: u64, entry: &Value) -> std::result::Result<(), String> {

@@ -88,6 +88,9 @@ pub trait Storage: Send {
     /// What users call it: a path, or an address without its password.
     fn name(&self) -> String;
 
+    /// Another connection to the same studies; `None` where no other connection could see them.
+    fn reopen(&self) -> Result<Option<Box<dyn Storage>>>;
+
     /// All studies, oldest first.
     fn studies(&mut self) -> Result<Vec<StudyRecord>>;
 
@@ -136,8 +139,8 @@ pub trait Storage: Send {
     /// Says that these trials are being worked on.
     fn heartbeat(&mut self, trials: &[i64]) -> Result<()>;
 
-    /// Running trials whose worker is gone: its process on this machine is, or its heartbeat is older than `grace`
-    /// seconds.
+    /// Running trials whose worker is gone: its process on this machine has ended, or, where that cannot be known, its
+    /// heartbeat is older than `grace` seconds. A worker whose process lives on this machine is never gone.
     fn stale(&mut self, study: i64, grace: u64) -> Result<Vec<i64>>;
 }
 

@@ -1,7 +1,8 @@
 //! Who works on a trial, so that a trial whose worker is gone can be taken over at once.
 //!
 //! A worker is named by its machine (this boot of it, this process namespace), its process and the moment the process
-//! started. Where the system does not tell, heartbeats alone decide.
+//! started. A worker of this machine counts as gone when its process is, and not before; heartbeats decide about all
+//! others.
 
 use std::fs;
 
@@ -16,17 +17,25 @@ pub(super) fn current() -> Value {
     json!({ "machine": machine(), "process": process, "started": started(process) })
 }
 
-/// Whether a worker is known to be gone; false where that cannot be known from here.
-pub(super) fn is_gone(owner: &Value) -> bool {
-    let Some(machine) = machine() else { return false };
-    let (Some(process), true) = (owner["process"].as_u64(), owner["machine"] == machine.as_str()) else {
-        return false;
+/// What is known of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// Its process runs on this machine.
+    Alive,
+    /// Its process ran on this machine and has ended.
+    Gone,
+    /// It is on another machine, or the system does not tell: heartbeats decide.
+    Unknown,
+}
+
+/// Looks for a worker.
+pub(super) fn presence(owner: &Value) -> Presence {
+    let here = machine().is_some_and(|machine| owner["machine"] == machine.as_str());
+    let (Some(process), Some(then), true) = (owner["process"].as_u64(), owner["started"].as_u64(), here)
+    else {
+        return Presence::Unknown;
     };
-    match (owner["started"].as_u64(), started(process as u32)) {
-        (Some(then), Some(now)) => then != now,
-        (Some(_), None) => true,
-        (None, _) => false,
-    }
+    if started(process as u32) == Some(then) { Presence::Alive } else { Presence::Gone }
 }
 
 fn machine() -> Option<String> {
@@ -52,12 +61,13 @@ mod tests {
     #[test]
     fn this_process_is_here_and_another_start_of_it_is_not() {
         let mut owner = current();
-        assert!(!is_gone(&owner));
         if machine().is_some() {
+            assert_eq!(presence(&owner), Presence::Alive);
             owner["started"] = json!(1);
-            assert!(is_gone(&owner));
+            assert_eq!(presence(&owner), Presence::Gone);
             owner["machine"] = json!("another");
-            assert!(!is_gone(&owner), "nothing is known about other machines");
+            assert_eq!(presence(&owner), Presence::Unknown, "nothing is known about other machines");
         }
+        assert_eq!(presence(&Value::Null), Presence::Unknown);
     }
 }

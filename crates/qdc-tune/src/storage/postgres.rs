@@ -23,14 +23,14 @@ impl Postgres {
             _ => address.to_owned(),
         };
         let name = without_password(address);
-        let client = Client::connect(&plain, NoTls).map_err(|error| problem(&name, &error))?;
-        SqlStorage::prepare(PostgresDatabase { client, name })
+        SqlStorage::prepare(PostgresDatabase::connect(plain, name)?)
     }
 }
 
 /// An open connection.
 pub struct PostgresDatabase {
     client: Client,
+    address: String,
     name: String,
 }
 
@@ -42,6 +42,10 @@ impl Database for PostgresDatabase {
 
     fn name(&self) -> String {
         self.name.clone()
+    }
+
+    fn reopen(&self) -> Result<Option<Self>> {
+        Self::connect(self.address.clone(), self.name.clone()).map(Some)
     }
 
     fn has_tables(&mut self) -> Result<(bool, bool)> {
@@ -89,6 +93,11 @@ impl Database for PostgresDatabase {
 }
 
 impl PostgresDatabase {
+    fn connect(address: String, name: String) -> Result<Self> {
+        let client = Client::connect(&address, NoTls).map_err(|error| problem(&name, &error))?;
+        Ok(Self { client, address, name })
+    }
+
     fn cell(&self, row: &postgres::Row, column: usize) -> Result<Cell> {
         let failed = |error| problem(&self.name, &error);
         let kind = row.columns()[column].type_().clone();
@@ -143,6 +152,7 @@ fn problem(name: &str, error: &postgres::Error) -> Error {
     match code {
         Some("53100") => Error::Full { storage },
         Some("55P03" | "40P01") => Error::Locked { storage },
+        Some("25006" | "42501") => Error::ReadOnly { storage },
         _ => {
             let cause = error.source().map_or_else(String::new, |cause| format!(": {cause}"));
             Error::Database { storage, problem: format!("{error}{cause}") }

@@ -35,6 +35,22 @@ fn stored(value: f64) -> (Cell, &'static str) {
     }
 }
 
+/// Deletes what belongs to a new trial's key: databases use the keys of deleted trials again, and a trial deleted by hand
+/// may have left rows in other tables.
+pub(super) fn clear(database: &mut impl Database, trial: i64) -> Result<()> {
+    for table in [
+        "trial_params",
+        "trial_values",
+        "trial_intermediate_values",
+        "trial_user_attributes",
+        "trial_system_attributes",
+        "trial_heartbeats",
+    ] {
+        database.execute(&format!("DELETE FROM {table} WHERE trial_id = $1"), &[Cell::Integer(trial)])?;
+    }
+    Ok(())
+}
+
 /// Adds parameters to a trial.
 pub(super) fn insert_parameters(
     database: &mut impl Database,

@@ -1,15 +1,16 @@
 //! Optuna's relational schema, read and written the same way on every database.
 //!
-//! A [`Database`] runs statements; [`SqlStorage`] knows what they mean, [`rows`](super::rows) how a row is written. States are written into the statements (they
-//! are words of ours), everything else is bound.
+//! A [`Database`] runs statements; [`SqlStorage`] knows what they mean, [`rows`](super::rows) how a row is written.
+//! States are written into the statements (they are words of ours), everything else is bound.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::database::{Cell, Database};
-use super::rows::{beat, insert_parameters, insert_report, insert_value, list, number, set_attribute};
-use super::{NewTrial, Storage, StudyRecord, owner, schema};
+use super::owner::{self, Presence};
+use super::rows::{beat, clear, insert_parameters, insert_report, insert_value, list, number, set_attribute};
+use super::{NewTrial, Storage, StudyRecord, schema};
 use crate::{Direction, Distribution, Error, Result, State, Trial};
 
 /// Studies in a relational database.
@@ -82,15 +83,16 @@ impl<D: Database> SqlStorage<D> {
         )?;
         rows.iter()
             .map(|row| {
+                let number = row[1].integer().and_then(|number| u32::try_from(number).ok());
                 let (Some(id), Some(number), Some(state)) =
-                    (row[0].integer(), row[1].integer(), row[2].text().and_then(State::from_word))
+                    (row[0].integer(), number, row[2].text().and_then(State::from_word))
                 else {
                     return Err(self.malformed(format!("an unreadable trial {row:?}")));
                 };
                 let time = |cell: &Cell| cell.text().map(str::to_owned);
                 let trial = Trial {
                     id,
-                    number: number as u64,
+                    number: number.into(),
                     state,
                     value: None,
                     parameters: BTreeMap::new(),
@@ -123,9 +125,14 @@ impl<D: Database> SqlStorage<D> {
     }
 }
 
-impl<D: Database> Storage for SqlStorage<D> {
+impl<D: Database + 'static> Storage for SqlStorage<D> {
     fn name(&self) -> String {
         self.database.name()
+    }
+
+    fn reopen(&self) -> Result<Option<Box<dyn Storage>>> {
+        let again = self.database.reopen()?;
+        Ok(again.map(|database| Box::new(Self { database }) as Box<dyn Storage>))
     }
 
     fn studies(&mut self) -> Result<Vec<StudyRecord>> {
@@ -242,10 +249,10 @@ impl<D: Database> Storage for SqlStorage<D> {
             if let Some(lock) = D::LOCK_STUDY {
                 database.query(lock, &[Cell::Integer(study)])?;
             }
-            let count = database
-                .query("SELECT count(*) FROM trials WHERE study_id = $1", &[Cell::Integer(study)])?[0][0]
+            let largest = database
+                .query("SELECT max(number) FROM trials WHERE study_id = $1", &[Cell::Integer(study)])?[0][0]
                 .integer();
-            let number = count.unwrap_or(0) as u64;
+            let number = largest.map_or(0, |largest| largest as u64 + 1);
             if expected.is_some_and(|expected| expected != number) {
                 return Ok(None);
             }
@@ -261,6 +268,7 @@ impl<D: Database> Storage for SqlStorage<D> {
             )?[0][0]
                 .integer()
                 .expect("a key");
+            clear(database, id)?;
             insert_parameters(database, id, &trial.parameters)?;
             if let Some(value) = trial.value {
                 insert_value(database, id, value)?;
@@ -384,15 +392,14 @@ impl<D: Database> Storage for SqlStorage<D> {
             D::older_than(grace)
         );
         let rows = self.database.query(&query, &[owner::KEY.into(), Cell::Integer(study)])?;
-        let gone = |cell: &Cell| {
-            cell.text()
-                .and_then(|text| serde_json::from_str(text).ok())
-                .is_some_and(|name: Value| owner::is_gone(&name))
+        let gone = |row: &&Vec<Cell>| {
+            let owner = row[2].text().and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+            match owner::presence(&owner) {
+                Presence::Alive => false,
+                Presence::Gone => true,
+                Presence::Unknown => row[1].integer() == Some(1),
+            }
         };
-        Ok(rows
-            .iter()
-            .filter(|row| row[1].integer() == Some(1) || gone(&row[2]))
-            .filter_map(|row| row[0].integer())
-            .collect())
+        Ok(rows.iter().filter(gone).filter_map(|row| row[0].integer()).collect())
     }
 }

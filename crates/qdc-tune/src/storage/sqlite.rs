@@ -28,8 +28,9 @@ impl Memory {
     /// An empty storage.
     #[allow(clippy::new_ret_no_self)] // it is a storage like any other, without a file
     pub fn new() -> Sqlite {
+        let (path, patience) = (PathBuf::from("memory"), PATIENCE);
         let database = Connection::open_in_memory()
-            .map(|connection| SqliteDatabase { connection, path: PathBuf::from("memory") })
+            .map(|connection| SqliteDatabase { connection, path, patience })
             .expect("SQLite needs nothing but memory for this");
         SqlStorage::prepare(database).expect("an empty database takes the schema")
     }
@@ -43,10 +44,7 @@ impl Sqlite {
 
     /// Opens a file and waits for other writers no longer than `patience`.
     pub fn open_with_patience(path: impl AsRef<Path>, patience: Duration) -> Result<Self> {
-        let path = path.as_ref().to_path_buf();
-        let connection = Connection::open(&path).map_err(|error| problem(&path, &error))?;
-        connection.busy_timeout(patience).map_err(|error| problem(&path, &error))?;
-        SqlStorage::prepare(SqliteDatabase { connection, path })
+        SqlStorage::prepare(SqliteDatabase::connect(path.as_ref(), patience)?)
     }
 
     /// Lets the file grow to `pages` pages only, as a full disk would; for tests.
@@ -59,10 +57,20 @@ impl Sqlite {
     }
 }
 
+impl Sqlite {
+    /// Refuses to write, as a file without permission would; for tests.
+    #[doc(hidden)]
+    pub fn forbid_writing(&self) -> Result<()> {
+        let database = self.database();
+        database.connection.execute_batch("PRAGMA query_only = ON").map_err(|error| database.problem(&error))
+    }
+}
+
 /// An open SQLite file.
 pub struct SqliteDatabase {
     connection: Connection,
     path: PathBuf,
+    patience: Duration,
 }
 
 impl Database for SqliteDatabase {
@@ -72,6 +80,13 @@ impl Database for SqliteDatabase {
 
     fn name(&self) -> String {
         self.path.display().to_string()
+    }
+
+    fn reopen(&self) -> Result<Option<Self>> {
+        match self.connection.path() {
+            Some("") | None => Ok(None), // in memory
+            Some(_) => Self::connect(&self.path, self.patience).map(Some),
+        }
     }
 
     fn has_tables(&mut self) -> Result<(bool, bool)> {
@@ -115,6 +130,12 @@ impl Database for SqliteDatabase {
 }
 
 impl SqliteDatabase {
+    fn connect(path: &Path, patience: Duration) -> Result<Self> {
+        let connection = Connection::open(path).map_err(|error| problem(path, &error))?;
+        connection.busy_timeout(patience).map_err(|error| problem(path, &error))?;
+        Ok(Self { connection, path: path.to_path_buf(), patience })
+    }
+
     fn problem(&self, error: &rusqlite::Error) -> Error {
         problem(&self.path, error)
     }
@@ -125,6 +146,7 @@ fn problem(path: &Path, error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Locked { storage },
         Some(ErrorCode::DiskFull) => Error::Full { storage },
+        Some(ErrorCode::ReadOnly) => Error::ReadOnly { storage },
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             Error::Malformed { storage, problem: error.to_string() }
         }
