@@ -6,7 +6,7 @@ use std::path::Path;
 use qdc_core::{Graph, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::predictions;
-use qdc_nn::{Network, Saved};
+use qdc_nn::{Learner, Network, Saved};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

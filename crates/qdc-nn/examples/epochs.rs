@@ -12,7 +12,7 @@ use std::time::Instant;
 use qdc_core::{Csr, EdgeRule, Features, Graph, Symmetrize, Transition};
 use qdc_data::npz::Npz;
 use qdc_nn::{
-    Adam, Architecture, EdgeValues, Inputs, Kind, Metric, Network, Pass, Propagation, Scorer, Tower,
+    Adam, Architecture, EdgeValues, Inputs, Kind, Learner, Metric, Network, Pass, Propagation, Scorer, Tower,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         step += 1;
         let start = cpu_milliseconds();
         loss = network.loss_and_gradient(&labels, &train, Pass::Train { seed: step });
-        network.update(|weights, gradient| adam.step(weights, gradient));
+        network.update(&mut adam);
         let trained = cpu_milliseconds();
         score = scorer.score(network.forward(Pass::Evaluate), &labels, &validation);
         let end = cpu_milliseconds();

@@ -1,4 +1,4 @@
-//! Adam with L2 decay, on all parameters at once.
+//! Adam with L2 decay, on all parameters at once or on groups with rates and decays of their own.
 //!
 //! ```text
 //! g <- g + decay * w
@@ -7,9 +7,9 @@
 //! ```
 //! (Kingma, Ba 2015, algorithm 1; the decay is part of the gradient, as in PyTorch's `Adam`, not apart from it.)
 
-use crate::Real;
 use crate::aligned::Aligned;
 use crate::hardware::{Loops, dispatch};
+use crate::{Group, Real};
 
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
@@ -21,8 +21,7 @@ const NEGLIGIBLE: f64 = 1e-30;
 /// The optimiser's state.
 #[derive(Clone, Debug)]
 pub struct Adam<T> {
-    learning_rate: f64,
-    weight_decay: f64,
+    groups: Vec<Group>,
     steps: i32,
     first: Aligned<T>,
     second: Aligned<T>,
@@ -31,8 +30,17 @@ pub struct Adam<T> {
 impl<T: Real> Adam<T> {
     /// A fresh optimiser for `parameters` numbers.
     pub fn new(parameters: usize, learning_rate: f64, weight_decay: f64) -> Self {
+        Self::grouped(vec![Group { range: 0..parameters, learning_rate, weight_decay }], parameters)
+    }
+
+    /// A fresh optimiser for `parameters` numbers in groups; what is in none stays as it is.
+    ///
+    /// # Panics
+    /// If a group reaches beyond the parameters.
+    pub fn grouped(groups: Vec<Group>, parameters: usize) -> Self {
+        assert!(groups.iter().all(|group| group.range.end <= parameters), "a group beyond the parameters");
         let zeros = Aligned::zeros(parameters);
-        Self { learning_rate, weight_decay, steps: 0, first: zeros.clone(), second: zeros }
+        Self { groups, steps: 0, first: zeros.clone(), second: zeros }
     }
 
     /// Moves `weights` one step against `gradient`.
@@ -40,14 +48,29 @@ impl<T: Real> Adam<T> {
         assert_eq!(weights.len(), self.first.len(), "number of parameters");
         assert_eq!(gradient.len(), self.first.len(), "number of gradients");
         self.steps += 1;
-        dispatch(Step { adam: self, weights, gradient });
+        let Self { groups, steps, first, second } = self;
+        for Group { range, learning_rate, weight_decay } in groups.iter() {
+            dispatch(Step {
+                rate: learning_rate / (1.0 - BETA_1.powi(*steps)),
+                root: 1.0 / (1.0 - BETA_2.powi(*steps)).sqrt(),
+                decay: *weight_decay,
+                weights: &mut weights[range.clone()],
+                gradient: &gradient[range.clone()],
+                first: &mut first[range.clone()],
+                second: &mut second[range.clone()],
+            });
+        }
     }
 }
 
 struct Step<'a, T> {
-    adam: &'a mut Adam<T>,
+    rate: f64,
+    root: f64,
+    decay: f64,
     weights: &'a mut [T],
     gradient: &'a [T],
+    first: &'a mut [T],
+    second: &'a mut [T],
 }
 
 impl<T: Real> Loops for Step<'_, T> {
@@ -55,14 +78,12 @@ impl<T: Real> Loops for Step<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Self { adam, weights, gradient } = self;
+        let Self { weights, gradient, first, second, .. } = self;
         let real = T::from_f64;
-        let rate = real(adam.learning_rate / (1.0 - BETA_1.powi(adam.steps)));
-        let root = real(1.0 / (1.0 - BETA_2.powi(adam.steps)).sqrt());
-        let decay = real(adam.weight_decay);
+        let (rate, root, decay) = (real(self.rate), real(self.root), real(self.decay));
         let (keep_1, take_1) = (real(BETA_1), real(1.0 - BETA_1));
         let (keep_2, take_2) = (real(BETA_2), real(1.0 - BETA_2));
-        let moments = adam.first.iter_mut().zip(adam.second.iter_mut());
+        let moments = first.iter_mut().zip(second.iter_mut());
         for ((w, &g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
             let g = g + decay * *w;
             *m = flush(keep_1 * *m + take_1 * g);
@@ -88,6 +109,18 @@ mod tests {
         Adam::new(3, 0.01, 0.0).step(&mut weights, &[5.0, -0.1, 0.0]);
         for (weight, expected) in weights.iter().zip([0.99, -0.99, 0.0]) {
             assert!((weight - expected).abs() < 1e-8);
+        }
+    }
+
+    #[test]
+    fn groups_move_at_their_own_rates_and_what_is_in_none_stays() {
+        let group = |range, learning_rate, weight_decay| Group { range, learning_rate, weight_decay };
+        let mut weights = [1.0f64, 1.0, 1.0, 1.0];
+        let mut adam = Adam::grouped(vec![group(0..1, 0.01, 0.0), group(1..3, 0.05, 2.0)], 4);
+        adam.step(&mut weights, &[1.0, 1.0, -1.0, 1.0]);
+        // The decay 2 w turns the sign of the third gradient.
+        for (weight, expected) in weights.iter().zip([0.99, 0.95, 0.95, 1.0]) {
+            assert!((weight - expected).abs() < 1e-8, "{weights:?}");
         }
     }
 

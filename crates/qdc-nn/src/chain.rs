@@ -46,7 +46,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    fn place(&mut self, scope: &str, parameters: Vec<Parameter>) -> Range<usize> {
+    pub(crate) fn place(&mut self, scope: &str, parameters: Vec<Parameter>) -> Range<usize> {
         self.length = self.length.next_multiple_of(2 * LANES); // layers begin at a cache line
         let start = self.length;
         for parameter in parameters {

@@ -2,7 +2,8 @@
 //!
 //! Modules stand in the order they build on one another: [`Matrix`] and [`Propagation`] are the operands, [`layers`]
 //! the functions with their derivatives, [`Architecture`] what a network looks like, [`Network`] the network itself,
-//! [`Adam`] and [`training`] what teaches it.
+//! [`bank`] networks over banks of windows, [`Learner`] what they have in common, [`Adam`] and [`training`] what teaches
+//! them.
 //!
 //! Everything is generic over the precision: `f32` to train, `f64` for golden files and gradient checks. After the first
 //! epoch only the dense products of `gemm` allocate. The crate prints nothing, and reads the clock only to say how long a
@@ -11,6 +12,7 @@
 mod adam;
 mod aligned;
 mod architecture;
+pub mod bank;
 mod builder;
 mod chain;
 mod dense;
@@ -20,6 +22,7 @@ mod footprint;
 mod hardware;
 mod inputs;
 pub mod layers;
+mod learner;
 pub mod loss;
 mod matrix;
 mod network;
@@ -39,6 +42,7 @@ pub use error::Error;
 pub use footprint::{Footprint, Shape};
 pub use inputs::Inputs;
 pub use layers::{EdgeValues, Pass};
+pub use learner::{Group, Learner};
 pub use matrix::{Matrix, Width};
 pub use network::Network;
 pub use propagation::{DENSE_ABOVE, Propagation};

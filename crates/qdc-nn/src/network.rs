@@ -13,7 +13,7 @@ use crate::chain::{Chain, Placed, Placement};
 use crate::layers::{Activate, Pass, Start};
 use crate::loss::{cross_entropy, cross_entropy_with_gradient};
 use crate::random::{derive, uniform};
-use crate::{Error, Inputs, Matrix, Real, Width};
+use crate::{Adam, Error, Inputs, Learner, Matrix, Real, Width};
 
 /// A network with its parameters.
 pub struct Network<T> {
@@ -83,54 +83,39 @@ impl<T: Real> Network<T> {
         let nothing = Matrix::zeros(0, Width::single(1));
         let mut network =
             Self { towers, join, outside, parameters, gradient: weights.clone(), weights, nothing };
-        network.start(seed);
+        start(&network.parameters, &mut network.weights, seed);
         Ok(network)
     }
 
-    /// Starts the parameters anew.
-    fn start(&mut self, seed: u64) {
-        for (number, placed) in self.parameters.iter().enumerate() {
-            let seed = derive(seed, number as u64);
-            let (rows, columns) = placed.parameter.shape();
-            let values: Vec<T> = match placed.parameter.start {
-                Start::Zero => vec![T::ZERO; rows * columns],
-                Start::Glorot { inputs, outputs } => {
-                    let bound = (6.0 / (inputs + outputs) as f64).sqrt();
-                    let draw = |at| T::from_f64(bound * (2.0 * uniform(seed, at as u64) - 1.0));
-                    (0..rows * columns).map(draw).collect()
-                }
-            };
-            placed.write(&mut self.weights, &values);
-        }
-    }
-
-    /// The parameters and where they lie.
-    pub fn parameters(&self) -> &[Placed] {
-        &self.parameters
-    }
-
-    /// All parameters, flat (see [`Placed`]).
-    pub fn weights(&self) -> &[T] {
-        &self.weights
-    }
-
-    /// All parameters, to be changed.
-    pub fn weights_mut(&mut self) -> &mut [T] {
-        &mut self.weights
-    }
-
-    /// The gradient left by [`Network::loss_and_gradient`], laid out like the weights.
+    /// The gradient left by [`Learner::loss_and_gradient`], laid out like the weights.
     pub fn gradient(&self) -> &[T] {
         &self.gradient
     }
 
-    /// Moves the weights by `update(weights, gradient)`.
-    pub fn update(&mut self, update: impl FnOnce(&mut [T], &[T])) {
-        update(&mut self.weights, &self.gradient);
+    /// The loss on `vertices` without its gradient.
+    pub fn loss(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
+        cross_entropy(self.forward(pass), labels, vertices)
+    }
+}
+
+impl<T: Real> Learner<T> for Network<T> {
+    fn parameters(&self) -> &[Placed] {
+        &self.parameters
     }
 
-    /// The logits: a row for each vertex, a column for each class.
-    pub fn forward(&mut self, pass: Pass) -> &Matrix<T> {
+    fn weights(&self) -> &[T] {
+        &self.weights
+    }
+
+    fn weights_mut(&mut self) -> &mut [T] {
+        &mut self.weights
+    }
+
+    fn update(&mut self, adam: &mut Adam<T>) {
+        adam.step(&mut self.weights, &self.gradient);
+    }
+
+    fn forward(&mut self, pass: Pass) -> &Matrix<T> {
         for tower in &mut self.towers {
             tower.forward(&self.weights, &self.nothing, pass);
         }
@@ -167,13 +152,7 @@ impl<T: Real> Network<T> {
         }
     }
 
-    /// The loss on `vertices` without its gradient.
-    pub fn loss(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
-        cross_entropy(self.forward(pass), labels, vertices)
-    }
-
-    /// The loss on `vertices`, and its gradient with respect to every parameter.
-    pub fn loss_and_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
+    fn loss_and_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
         self.forward(pass);
         let (logits, d_logits) = match &mut self.join {
             None => self.towers[0].ends(),
@@ -204,5 +183,22 @@ impl<T: Real> Network<T> {
             tower.backward(&self.weights, &self.nothing, &mut self.gradient, &mut unwanted);
         }
         loss
+    }
+}
+
+/// Starts parameters from `seed`, each by its own rule.
+pub(crate) fn start<T: Real>(parameters: &[Placed], weights: &mut [T], seed: u64) {
+    for (number, placed) in parameters.iter().enumerate() {
+        let seed = derive(seed, number as u64);
+        let (rows, columns) = placed.parameter.shape();
+        let values: Vec<T> = match placed.parameter.start {
+            Start::Zero => vec![T::ZERO; rows * columns],
+            Start::Glorot { inputs, outputs } => {
+                let bound = (6.0 / (inputs + outputs) as f64).sqrt();
+                let draw = |at| T::from_f64(bound * (2.0 * uniform(seed, at as u64) - 1.0));
+                (0..rows * columns).map(draw).collect()
+            }
+        };
+        placed.write(weights, &values);
     }
 }

@@ -8,13 +8,13 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use crate::{Error, Network};
+use crate::{Error, Learner};
 
 /// The key of the configuration in the file's metadata.
 const KEY: &str = "qdc";
 
 /// Writes a network's weights and its configuration (any JSON text) to `path`, whole or not at all.
-pub fn save(path: &Path, network: &Network<f32>, configuration: &str) -> Result<(), Error> {
+pub fn save(path: &Path, network: &impl Learner<f32>, configuration: &str) -> Result<(), Error> {
     let tensors: Vec<(&str, [usize; 2], Vec<u8>)> = network
         .parameters()
         .iter()
@@ -74,7 +74,7 @@ impl Saved {
     }
 
     /// Puts the weights into `network`, which must have exactly these parameters.
-    pub fn fill(&self, network: &mut Network<f32>) -> Result<(), Error> {
+    pub fn fill(&self, network: &mut impl Learner<f32>) -> Result<(), Error> {
         let parameters = network.parameters().to_vec();
         let not_a_model = |problem: String| Error::NotAModel { path: self.path.clone(), problem };
         if parameters.len() != self.tensors.len() {

@@ -10,7 +10,7 @@ use crate::layers::Pass;
 use crate::loss::cross_entropy;
 use crate::random::derive;
 use crate::scorer::{Scorer, defined_on, predicted};
-use crate::{Adam, Architecture, Error, Inputs, Network, Real};
+use crate::{Adam, Architecture, Error, Inputs, Learner, Network, Real};
 
 /// How to train.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,11 +109,37 @@ pub fn train_split<T: Real>(
     keep: Keep,
     watch: &Watch,
 ) -> Result<Trained<T>, Error> {
-    check_split(split, number, labels, architecture.classes, schedule.metric)?;
+    let mut network = Network::new(architecture, inputs, start_seed(seed, number))?;
+    train_learner(&mut network, architecture.classes, labels, split, number, schedule, seed, keep, watch)
+}
+
+/// The seed of the first weights of a split under the seed of a run.
+pub fn start_seed(seed: u64, number: usize) -> u64 {
+    derive(derive(seed, number as u64), 0)
+}
+
+/// Trains a network that has just been started (see [`start_seed`]) on one split, as [`train_split`] does; the network is
+/// left as the last step made it.
+///
+/// # Errors
+/// As [`train_split`].
+#[allow(clippy::too_many_arguments)] // each is one noun of the sentence
+pub fn train_learner<T: Real>(
+    network: &mut impl Learner<T>,
+    classes: usize,
+    labels: &[u32],
+    split: &Split,
+    number: usize,
+    schedule: &Schedule,
+    seed: u64,
+    keep: Keep,
+    watch: &Watch,
+) -> Result<Trained<T>, Error> {
+    check_split(split, number, labels, classes, schedule.metric)?;
     let start = Instant::now();
     let stream = derive(seed, number as u64);
-    let mut network = Network::new(architecture, inputs, derive(stream, 0))?;
-    let mut adam = Adam::new(network.weights().len(), schedule.learning_rate, schedule.weight_decay);
+    let groups = network.groups(schedule.learning_rate, schedule.weight_decay);
+    let mut adam = Adam::grouped(groups, network.weights().len());
     let mut stopping = schedule.stopping.start();
     let mut scorer = Scorer::new(schedule.metric);
     let mut scores = Scores { split: number, seed, ..Scores::default() };
@@ -122,7 +148,7 @@ pub fn train_split<T: Real>(
     for step in 1..=schedule.max_steps {
         let pass = Pass::Train { seed: derive(stream, step as u64) };
         let train_loss = network.loss_and_gradient(labels, split.train(), pass);
-        network.update(|weights, gradient| adam.step(weights, gradient));
+        network.update(&mut adam);
         let logits = network.forward(Pass::Evaluate);
         let mut score = |vertices| scorer.score(logits, labels, vertices);
         let loss = cross_entropy(logits, labels, split.validation());
@@ -194,7 +220,7 @@ pub fn check_split(
 }
 
 /// The class the network gives each vertex.
-pub fn predictions<T: Real>(network: &mut Network<T>) -> Vec<u32> {
+pub fn predictions<T: Real>(network: &mut impl Learner<T>) -> Vec<u32> {
     let logits = network.forward(Pass::Evaluate);
     (0..logits.rows()).map(|vertex| predicted(logits, vertex)).collect()
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use qdc_core::{Csr, Features};
 use qdc_nn::{
-    Adam, Architecture, Combinator, EdgeValues, Footprint, Inputs, Kind, Network, Pass, Propagation, Shape,
-    Tower,
+    Adam, Architecture, Combinator, EdgeValues, Footprint, Inputs, Kind, Learner, Network, Pass, Propagation,
+    Shape, Tower,
 };
 
 thread_local!(static HELD: Cell<i64> = const { Cell::new(0) });
@@ -73,7 +73,7 @@ fn check(architecture: &Architecture, sparse: bool, reaches: &[usize]) {
         let mut network = Network::new(architecture, inputs, 1).unwrap();
         let mut adam = Adam::new(network.weights().len(), 0.01, 0.0);
         network.loss_and_gradient(&labels, &[0, 1, 2], Pass::Train { seed: 0 });
-        network.update(|weights, gradient| adam.step(weights, gradient));
+        network.update(&mut adam);
         let best = network.weights().to_vec();
         (network, adam, best)
     };

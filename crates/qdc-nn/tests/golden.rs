@@ -10,8 +10,8 @@ use qdc_core::{Csr, Features};
 use qdc_data::npz::Npz;
 use qdc_nn::layers::EdgeValues;
 use qdc_nn::{
-    Adam, Architecture, Combinator, Inputs, Kind, Matrix, Network, Pass, Placed, Propagation, Real, Tower,
-    Width,
+    Adam, Architecture, Combinator, Inputs, Kind, Learner, Matrix, Network, Pass, Placed, Propagation, Real,
+    Tower, Width,
 };
 use serde::Deserialize;
 
@@ -184,7 +184,7 @@ fn check<T: Real>(graph: &Graph<'_, T>, tolerance: &Tolerances) {
                     assert_close(&parameter.read(flat), &theirs, tolerance, &what);
                 }
             }
-            network.update(|weights, gradient| adam.step(weights, gradient));
+            network.update(&mut adam);
         }
     }
 }

@@ -9,7 +9,8 @@ use qdc_nn::layers::{
 };
 use qdc_nn::random::derive;
 use qdc_nn::{
-    Architecture, Combinator, EdgeValues, Inputs, Kind, Matrix, Network, Pass, Propagation, Tower, Width,
+    Architecture, Combinator, EdgeValues, Inputs, Kind, Learner, Matrix, Network, Pass, Propagation, Tower,
+    Width,
 };
 
 const NODES: usize = 9;

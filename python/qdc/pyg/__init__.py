@@ -1,4 +1,4 @@
-"""For PyTorch Geometric: rewirings as transforms, the datasets, and a network over two graphs.
+"""For PyTorch Geometric: rewirings as transforms, the datasets, networks over two graphs and over banks of windows.
 
 ``QDC``, ``BPDC``, ``GDC`` and ``SDRF`` replace ``data.edge_index`` and write ``data.edge_weight``. The new weights are
 normalised already, so layers must not do it again: ``GCNConv(..., normalize=False)``. ``GATConv`` reads the
@@ -13,8 +13,20 @@ try:
 except ImportError as error:
     raise ImportError("qdc.pyg needs PyTorch Geometric: pip install torch torch_geometric") from error
 
+from .bank import FilterBank, LearnedWindow
 from .dataset import Dataset
 from .multiscale import MultiScale, MultiScaleGNN
 from .transforms import BPDC, GDC, QDC, SDRF, Rewiring
 
-__all__ = ["BPDC", "GDC", "QDC", "SDRF", "Dataset", "MultiScale", "MultiScaleGNN", "Rewiring"]
+__all__ = [
+    "BPDC",
+    "GDC",
+    "QDC",
+    "SDRF",
+    "Dataset",
+    "FilterBank",
+    "LearnedWindow",
+    "MultiScale",
+    "MultiScaleGNN",
+    "Rewiring",
+]

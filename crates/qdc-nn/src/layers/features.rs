@@ -9,6 +9,7 @@ use std::sync::Arc;
 use qdc_core::Csr;
 
 use super::{Layer, Parameter, Pass, Rows};
+use crate::dense::{View, product};
 use crate::hardware::{Loops, dispatch};
 use crate::random::Mask;
 use crate::sparse::{SparseRows, gather, scatter};
@@ -174,5 +175,62 @@ impl<T: Real> Loops for Drop<'_, T> {
     fn run<const FUSED: bool>(self) {
         self.y.copy_from_slice(self.x);
         self.mask.apply(0, self.y, |x| x);
+    }
+}
+
+/// y = drop(X) W with dense features X; the first layer of a network, so its input x is empty.
+pub struct DenseFeatureLinear<T> {
+    features: Arc<Matrix<T>>,
+    output: Width,
+    dropout: f64,
+    stream: u64,
+    /// The features that survived dropout; without rows where nothing is ever dropped.
+    kept: Matrix<T>,
+    masked: bool,
+}
+
+impl<T: Real> DenseFeatureLinear<T> {
+    /// Maps `features` to `output` columns, dropping a share `dropout` of them in training; `stream` numbers the random
+    /// stream of the masks.
+    pub fn new(features: Arc<Matrix<T>>, output: Width, dropout: f64, stream: u64) -> Self {
+        let rows = if dropout > 0.0 { features.rows() } else { 0 };
+        let kept = Matrix::zeros(rows, features.width());
+        Self { features, output, dropout, stream, kept, masked: false }
+    }
+
+    fn operand(&self) -> View<'_, T> {
+        if self.masked { (&self.kept).into() } else { (&*self.features).into() }
+    }
+}
+
+impl<T: Real> Layer<T> for DenseFeatureLinear<T> {
+    fn width(&self) -> Width {
+        self.output
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        vec![Parameter::weight(Rows::Hidden(self.features.width()), self.output)]
+    }
+
+    fn forward(&mut self, theta: &[T], _x: &Matrix<T>, y: &mut Matrix<T>, pass: Pass) {
+        let mask = pass.mask(self.dropout, self.stream);
+        self.masked = mask.is_some();
+        if let Some(mask) = mask {
+            dispatch(Drop { mask, x: self.features.values(), y: self.kept.values_mut() });
+        }
+        let weight = View::new(self.features.stride(), self.output.stride(), theta);
+        product(self.operand(), weight, y.values_mut());
+    }
+
+    /// dW = drop(X)^T dy.
+    fn backward(
+        &mut self,
+        _theta: &[T],
+        _x: &Matrix<T>,
+        dy: &Matrix<T>,
+        gradient: &mut [T],
+        _dx: &mut Matrix<T>,
+    ) {
+        product(self.operand().transposed(), dy.into(), gradient);
     }
 }

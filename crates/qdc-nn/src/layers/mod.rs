@@ -13,7 +13,7 @@ mod propagate;
 pub use activate::{Activate, Activation};
 pub(crate) use attention::GROUP;
 pub use attention::{Attention, EdgeValues, Heads};
-pub use features::{DenseFeatures, SparseFeatureLinear};
+pub use features::{DenseFeatureLinear, DenseFeatures, SparseFeatureLinear};
 pub use linear::Linear;
 pub use propagate::Propagate;
 
