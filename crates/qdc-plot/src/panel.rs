@@ -1,7 +1,7 @@
 //! A panel: a rectangle with two axes, ticks at round numbers and labels.
 
 use crate::colour::{FAINT, INK};
-use crate::svg::{Anchor, Svg, TEXT};
+use crate::svg::{Anchor, Svg, TEXT, text_width};
 
 /// A rectangle of the page, and the ranges it shows.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,21 @@ pub struct Panel {
     pub y: (f64, f64),
 }
 
+/// How far the number of a tick may stand out of its panel, so that neither the next panel nor the edge of the figure
+/// meets it.
+const OVERHANG: f64 = 6.0;
+
 impl Panel {
+    /// Its right edge on the page.
+    pub fn right(&self) -> f64 {
+        self.left + self.width
+    }
+
+    /// Its lower edge on the page.
+    pub fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+
     /// Where a point lies on the page.
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let share = |value: f64, (low, high): (f64, f64)| {
@@ -31,8 +45,8 @@ impl Panel {
 
     /// Draws frame, ticks and labels; an empty label leaves out the numbers of that axis too.
     pub fn frame(&self, svg: &mut Svg, title: &str, x_label: &str, y_label: &str) {
-        self.x_axis(svg, x_label);
         self.grid(svg);
+        self.x_axis(svg, x_label);
         self.y_axis(svg, y_label);
         self.outline(svg, title);
     }
@@ -42,7 +56,7 @@ impl Panel {
         for tick in ticks(self.y, 5) {
             let (_, y) = self.at(self.x.0, tick);
             let style = format!(r#"stroke="{FAINT}" stroke-width="0.4""#);
-            svg.line((self.left, y), (self.left + self.width, y), &style);
+            svg.line((self.left, y), (self.right(), y), &style);
         }
     }
 
@@ -60,15 +74,29 @@ impl Panel {
         }
     }
 
-    /// Ticks and label of the horizontal axis.
+    /// Ticks and label of the vertical axis on the right.
+    pub fn right_axis(&self, svg: &mut Svg, label: &str) {
+        let right = self.right();
+        for tick in ticks(self.y, 5) {
+            let (_, y) = self.at(self.x.1, tick);
+            svg.line((right, y), (right + 3.0, y), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
+            svg.text((right + 5.0, y + 3.0), Anchor::Start, TEXT, &round(tick));
+        }
+        svg.upward_text((right + 34.0, self.top + self.height / 2.0), TEXT, label);
+    }
+
+    /// Ticks and label of the horizontal axis. A number at either end stays near its panel.
     pub fn x_axis(&self, svg: &mut Svg, label: &str) {
-        let bottom = self.top + self.height;
-        let count = if self.width < 150.0 { 3 } else { 6 };
+        let bottom = self.bottom();
+        let count = ((self.width / 42.0) as usize).clamp(2, 8);
         for tick in ticks(self.x, count) {
             let (x, _) = self.at(tick, self.y.0);
             svg.line((x, bottom), (x, bottom + 3.0), &format!(r#"stroke="{INK}" stroke-width="0.8""#));
             if !label.is_empty() {
-                svg.text((x, bottom + 12.5), Anchor::Middle, TEXT, &round(tick));
+                let text = round(tick);
+                let room = text_width(&text, TEXT) / 2.0 - OVERHANG;
+                let x = x.max(self.left + room).min(self.right() - room);
+                svg.text((x, bottom + 12.5), Anchor::Middle, TEXT, &text);
             }
         }
         if !label.is_empty() {
@@ -80,8 +108,10 @@ impl Panel {
     pub fn outline(&self, svg: &mut Svg, title: &str) {
         let style = format!(r#"fill="none" stroke="{INK}" stroke-width="0.8""#);
         svg.rect(self.left, self.top, self.width, self.height, &style);
-        let at = (self.left + self.width / 2.0, self.top - 5.0);
-        svg.styled_text(at, Anchor::Middle, TEXT + 0.5, title, r#"font-weight="bold""#);
+        if !title.is_empty() {
+            let at = (self.left + self.width / 2.0, self.top - 5.0);
+            svg.styled_text(at, Anchor::Middle, TEXT + 0.5, title, r#"font-weight="bold""#);
+        }
     }
 }
 
@@ -113,7 +143,7 @@ pub fn round(value: f64) -> String {
         return format!("{value:.0e}");
     }
     let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
 }
 
 #[cfg(test)]
@@ -126,7 +156,7 @@ mod tests {
         assert_eq!(ticks((-1.0, 1.0), 4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         assert_eq!(ticks((3.0, 3.0), 4), [3.0]);
         assert_eq!(ticks((4.0, 0.0), 2), [0.0, 2.0, 4.0], "an axis may run downwards");
-        assert_eq!([0.6000000000000001, 1e-5, 0.0, -0.25].map(round), ["0.6", "1e-5", "0", "-0.25"]);
+        assert_eq!([0.6000000000000001, 1e-5, 0.0, -0.25].map(round), ["0.6", "1e-5", "0", "−0.25"]);
         assert_eq!([5000.0, 15_000.0, 2e6].map(round), ["5000", "15k", "2e6"]);
     }
 }

@@ -8,8 +8,20 @@ use crate::colour::{INK, PAPER};
 pub const COLUMN: f64 = 321.0;
 /// Width of a figure over both columns.
 pub const PAGE: f64 = 660.0;
+/// Width at which the report draws for a screen: as wide as its text, with letters of 12 pixels.
+pub const SCREEN: f64 = 600.0;
 /// Size of ordinary text: 6.8 pt in print.
 pub const TEXT: f64 = 9.0;
+
+/// Whether a figure of this width has room for panels side by side.
+pub(crate) fn is_wide(width: f64) -> bool {
+    width > 1.5 * COLUMN
+}
+
+/// About how wide a text is: the letters of DejaVu Sans, the widest of the fonts asked for, take 0.6 of their size.
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
+    0.6 * size * text.chars().count() as f64
+}
 
 /// Where a text is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +38,13 @@ pub enum Anchor {
 #[derive(Clone, Debug)]
 pub struct Svg {
     width: f64,
-    height: f64,
     body: String,
 }
 
 impl Svg {
-    /// A white page.
-    pub fn new(width: f64, height: f64) -> Self {
-        Self { width, height, body: String::new() }
+    /// A white page; its height is known when it is finished.
+    pub fn new(width: f64) -> Self {
+        Self { width, body: String::new() }
     }
 
     /// Anything else, as it is.
@@ -80,6 +91,11 @@ impl Svg {
         self.path(&[corner(0.0), corner(2.094), corner(4.189)], true, style);
     }
 
+    /// A square that stands on a corner.
+    pub fn diamond(&mut self, (x, y): (f64, f64), radius: f64, style: &str) {
+        self.path(&[(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)], true, style);
+    }
+
     /// A text at its baseline.
     pub fn text(&mut self, at: (f64, f64), anchor: Anchor, size: f64, text: &str) {
         self.styled_text(at, anchor, size, text, "");
@@ -107,9 +123,9 @@ impl Svg {
         self.styled_text(at, Anchor::Middle, size, text, &turn);
     }
 
-    /// The whole document.
-    pub fn finish(self) -> String {
-        let Self { width, height, body } = self;
+    /// The whole document, `height` high.
+    pub fn finish(self, height: f64) -> String {
+        let Self { width, body } = self;
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="'DejaVu Sans', Arial, Helvetica, sans-serif" role="img">
 <rect width="100%" height="100%" fill="{PAPER}"/>

@@ -5,9 +5,11 @@ use std::fmt::Write;
 use qdc_core::homophily::{SpectralPoint, WindowEstimate};
 
 use crate::colour::{INK, SERIES};
-use crate::panel::Panel;
-use crate::svg::{Anchor, COLUMN, Svg, TEXT};
-use crate::{Error, Figure};
+use crate::legend::{Mark, legend};
+use crate::numbers::field;
+use crate::panel::{Panel, round};
+use crate::svg::{Svg, is_wide};
+use crate::{Error, Figure, Reading};
 
 /// The curve of one dataset.
 #[derive(Clone, Debug)]
@@ -39,19 +41,19 @@ impl HomophilyPanel {
     }
 }
 
-const HEIGHT: f64 = 105.0;
-
 /// Panels one above the other. Dots are distinct eigenvalues, larger for higher multiplicity, and the plain line their
 /// running median; the line with marks is windows slid over the spectrum; dashes are the graph itself, dots in a row
 /// what pairs at random would give; a vertical line is the best mu of a study.
-pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
+pub fn homophily(panels: &[HomophilyPanel], width: f64) -> Result<Figure, Error> {
     if panels.is_empty() {
         return Err(Error::Empty { what: "no dataset was given".into() });
     }
-    let bottom = 18.0 + panels.len() as f64 * (HEIGHT + 24.0);
-    let mut svg = Svg::new(COLUMN, bottom + 50.0);
+    let height = if is_wide(width) { 150.0 } else { 105.0 };
+    let mut svg = Svg::new(width);
     let mut csv =
         String::from("dataset,what,eigenvalue,multiplicity,homophily,spread,weighted,with_neighbours\n");
+    let mut readings = Vec::new();
+    let mut bottom = 0.0;
     for (number, data) in panels.iter().enumerate() {
         let reference = data.of_graph.max(data.by_chance);
         let points = data.points.iter().map(SpectralPoint::homophily);
@@ -59,9 +61,9 @@ pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
         let largest = points.chain(windows).fold(reference, f64::max);
         let panel = Panel {
             left: 46.0,
-            top: 18.0 + number as f64 * (HEIGHT + 24.0),
-            width: COLUMN - 56.0,
-            height: HEIGHT,
+            top: 18.0 + number as f64 * (height + 24.0),
+            width: width - 58.0,
+            height,
             x: (-1.0, 1.02),
             y: (0.0, (1.1 * largest).clamp(0.1, 1.05)),
         };
@@ -70,20 +72,12 @@ pub fn homophily(panels: &[HomophilyPanel]) -> Result<Figure, Error> {
         let title = format!("{}{best}", data.name);
         panel.frame(&mut svg, &title, if last { "eigenvalue of L" } else { "" }, "homophily");
         draw(&mut svg, &panel, data);
-        for SpectralPoint { eigenvalue, multiplicity, signed, .. } in &data.points {
-            let readings = [signed.weighted, signed.unweighted_with_neighbours];
-            let _ = writeln!(
-                csv,
-                "{},eigenvalue,{eigenvalue},{multiplicity},{},,{},{}",
-                data.name, signed.unweighted, readings[0], readings[1]
-            );
-        }
-        for WindowEstimate { mu, sigma, homophily, spread, .. } in &data.windows {
-            let _ = writeln!(csv, "{},window of width {sigma},{mu},,{homophily},{spread},,", data.name);
-        }
+        read(&panel, data, &mut readings);
+        write_down(data, &mut csv);
+        bottom = panel.bottom();
     }
-    legend(&mut svg, bottom + 20.0, panels.iter().any(|panel| !panel.points.is_empty()));
-    Ok(Figure { svg: svg.finish(), csv })
+    let bottom = legend(&mut svg, (46.0, width - 6.0), bottom + 36.0, &keys(panels));
+    Ok(Figure::new(svg.finish(bottom + 4.0), csv, readings))
 }
 
 fn dot_style() -> String {
@@ -102,9 +96,13 @@ fn median_style() -> String {
     format!(r#"fill="none" stroke="{}" stroke-width="1.6""#, SERIES[0])
 }
 
+fn best_style() -> String {
+    format!(r#"fill="none" stroke="{}" stroke-width="1.4""#, SERIES[1])
+}
+
 /// Dashes for the graph itself, dots for chance.
 fn reference_style(dashes: &str) -> String {
-    format!(r#"stroke="{INK}" stroke-width="0.9" stroke-dasharray="{dashes}""#)
+    format!(r#"fill="none" stroke="{INK}" stroke-width="0.9" stroke-dasharray="{dashes}""#)
 }
 
 const OF_GRAPH: &str = "5 2.5";
@@ -138,35 +136,62 @@ fn draw(svg: &mut Svg, panel: &Panel, data: &HomophilyPanel) {
     windows.iter().for_each(|&at| svg.triangle(at, 2.4, &window_mark()));
     if let Some(mu) = data.best_mu {
         let (x, y) = panel.at(mu, panel.y.1);
-        svg.line((x, y), (x, y + HEIGHT), &format!(r#"stroke="{}" stroke-width="1.4""#, SERIES[1]));
+        svg.line((x, y), (x, panel.bottom()), &best_style());
     }
 }
 
-/// Names what is drawn; of eigenvalues only where there are any.
-fn legend(svg: &mut Svg, y: f64, eigenvalues: bool) {
-    let left = [
-        (0, "eigenvalues (large: repeated)"),
-        (1, "their running median"),
-        (2, "windows (σ = 0.1), by weight"),
-    ];
-    let left = left.into_iter().filter(|(kind, _)| eigenvalues || *kind == 2).enumerate();
-    let left = left.map(|(row, (kind, text))| (kind, text, 46.0, row));
-    let right = [(3, "the graph itself", 218.0, 0), (4, "pairs at random", 218.0, 1)];
-    for (kind, text, x, row) in left.chain(right) {
-        let y = y + 12.0 * row as f64;
-        let ends = ((x, y - 3.0), (x + 16.0, y - 3.0));
-        match kind {
-            0 => svg.circle((x + 8.0, y - 3.0), 2.0, &dot_style()),
-            1 => svg.path(&[ends.0, ends.1], false, &median_style()),
-            2 => {
-                svg.path(&[ends.0, ends.1], false, &window_style());
-                svg.triangle((x + 8.0, y - 3.0), 2.4, &window_mark());
-            }
-            3 => svg.line(ends.0, ends.1, &reference_style(OF_GRAPH)),
-            _ => svg.line(ends.0, ends.1, &reference_style(BY_CHANCE)),
-        }
-        svg.text((x + 20.0, y), Anchor::Start, TEXT - 0.5, text);
+fn read(panel: &Panel, data: &HomophilyPanel, readings: &mut Vec<Reading>) {
+    for point in &data.points {
+        let times = match point.multiplicity {
+            1 => String::new(),
+            many => format!(" ({many} times)"),
+        };
+        let text =
+            format!("eigenvalue {}{times}\nhomophily {:.3}", round(point.eigenvalue), point.homophily());
+        readings.push(Reading::point(panel.at(point.eigenvalue, point.homophily()), text));
     }
+    for WindowEstimate { mu, sigma, homophily, spread, .. } in &data.windows {
+        let text = format!(
+            "window at {}, σ = {}\nhomophily {homophily:.3} ± {spread:.3}",
+            round(*mu),
+            round(*sigma)
+        );
+        readings.push(Reading::point(panel.at(*mu, *homophily), text));
+    }
+}
+
+fn write_down(data: &HomophilyPanel, csv: &mut String) {
+    let name = field(&data.name);
+    for SpectralPoint { eigenvalue, multiplicity, signed, .. } in &data.points {
+        let readings = [signed.weighted, signed.unweighted_with_neighbours];
+        let _ = writeln!(
+            csv,
+            "{name},eigenvalue,{eigenvalue},{multiplicity},{},,{},{}",
+            signed.unweighted, readings[0], readings[1]
+        );
+    }
+    for WindowEstimate { mu, sigma, homophily, spread, .. } in &data.windows {
+        let _ = writeln!(csv, "{name},window of width {sigma},{mu},,{homophily},{spread},,");
+    }
+}
+
+/// Names what is drawn, and nothing else.
+fn keys(panels: &[HomophilyPanel]) -> Vec<(Mark, String)> {
+    let mut keys = Vec::new();
+    if panels.iter().any(|panel| !panel.points.is_empty()) {
+        keys.push((Mark::Dot(dot_style()), "eigenvalues (large: repeated)".to_owned()));
+        keys.push((Mark::Line(median_style()), "their running median".into()));
+    }
+    if let Some(window) = panels.iter().find_map(|panel| panel.windows.first()) {
+        let text = format!("windows (σ = {}), by weight", round(window.sigma));
+        keys.push((Mark::MarkedLine(window_style(), window_mark()), text));
+    }
+    keys.push((Mark::Line(reference_style(OF_GRAPH)), "the graph itself".into()));
+    keys.push((Mark::Line(reference_style(BY_CHANCE)), "pairs at random".into()));
+    if panels.iter().any(|panel| panel.best_mu.is_some()) {
+        keys.push((Mark::Line(best_style()), "best μ of the study".into()));
+    }
+    keys
 }
 
 /// The median over distinct eigenvalues within 0.05, in pieces where there are three or more. A median, for a repeated
@@ -187,4 +212,28 @@ fn running_median(points: &[SpectralPoint]) -> Vec<Vec<(f64, f64)>> {
     }
     lines.retain(|line| line.len() > 1);
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::{COLUMN, SCREEN};
+
+    #[test]
+    fn the_legend_names_the_best_mu_where_it_is_drawn_and_only_there() {
+        let plain = HomophilyPanel::new("cornell", 0.1, &[0, 0, 1, 1]);
+        let marked = HomophilyPanel { best_mu: Some(0.4), ..plain.clone() };
+        for width in [COLUMN, SCREEN] {
+            let svg = homophily(&[plain.clone(), marked.clone()], width).unwrap().svg;
+            assert!(svg.contains(">best μ of the study<"));
+            crate::testing::every_text_has_room(&svg);
+            assert!(!homophily(&[plain.clone()], width).unwrap().svg.contains("best μ"));
+        }
+    }
+
+    #[test]
+    fn chance_is_the_share_of_pairs_that_agree() {
+        assert_eq!(HomophilyPanel::new("four", 0.0, &[0, 0, 1, 1]).by_chance, 1.0 / 3.0);
+        assert_eq!(HomophilyPanel::new("one", 0.0, &[0]).by_chance, 0.0);
+    }
 }

@@ -1,33 +1,13 @@
-// Sorting: numbers as numbers, words as words, empty cells last; a second press turns the order round.
-for (const table of document.querySelectorAll("table.sortable")) {
-  table.querySelectorAll("th button").forEach((button, column) => {
-    button.addEventListener("click", () => {
-      const heading = button.parentElement;
-      const sign = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-      table.querySelectorAll("th").forEach(other => other.setAttribute("aria-sort", "none"));
-      heading.setAttribute("aria-sort", sign === 1 ? "ascending" : "descending");
-      const body = table.tBodies[0];
-      const keyed = [...body.rows].map(row => {
-        const text = row.cells[column].textContent.trim();
-        return { row, text, number: parseFloat(text) };
-      });
-      const numeric = keyed.every(({ text, number }) => text === "" || !Number.isNaN(number));
-      keyed.sort((a, b) => {
-        if (a.text === "" || b.text === "") return (a.text === "") - (b.text === "");
-        return sign * (numeric ? a.number - b.number : a.text.localeCompare(b.text));
-      }).forEach(({ row }) => body.appendChild(row));
-    });
-  });
-}
-
 // Each graph that is small enough carries its eigenpairs.
 // Q = sum over a of exp(-(E_a - mu)^2 / 2 sigma^2) phi_a phi_a^T, kept where >= epsilon, then D^-1/2 Q D^-1/2 with D the
 // row sums of what was kept.
 const byHand = section => {
-  const data = JSON.parse(section.querySelector("script").textContent);
+  const data = JSON.parse(section.parentElement.querySelector("script").textContent);
   const n = data.nodes;
-  const bytes = Uint8Array.from(atob(data.vectors), letter => letter.charCodeAt(0));
-  const vectors = new Float64Array(bytes.buffer);
+  // Five bytes an entry, in units of 2^-39.
+  const bytes = new DataView(Uint8Array.from(atob(data.vectors), letter => letter.charCodeAt(0)).buffer);
+  const vectors = Float64Array.from({ length: n * n }, (_, at) =>
+    (bytes.getInt8(5 * at + 4) * 2 ** 32 + bytes.getUint32(5 * at, true)) / 2 ** 39);
   const kernel = (mu, sigma, epsilon) => {
     const q = new Float64Array(n * n);
     data.eigenvalues.forEach((energy, a) => {
@@ -51,20 +31,23 @@ const byHand = section => {
     return q;
   };
   const measure = q => {
-    let entries = 0, empty = 0, share = 0;
+    let entries = 0, empty = 0, share = 0, sum = 0, diagonal = 0;
     for (let i = 0; i < n; i++) {
       let row = 0, others = 0, same = 0;
+      diagonal += q[i * n + i];
       for (let j = 0; j < n; j++) if (q[i * n + j] !== 0) {
         row++;
+        sum += q[i * n + j];
         if (j !== i) { others++; if (data.labels && data.labels[j] === data.labels[i]) same++; }
       }
       entries += row;
       if (row === 0) empty++;
       if (others > 0) share += same / others;
     }
-    return { entries, empty, density: entries / (n * n), homophily: data.labels ? share / n : null };
+    return { entries, empty, density: entries / (n * n), diagonal: sum > 0 ? diagonal / sum : null, homophily: data.labels ? share / n : null };
   };
-  const say = (name, text) => { section.querySelector(`[data-show=${name}]`).textContent = text; };
+  const shown = name => section.querySelector(`[data-show=${name}]`);
+  const say = (name, text) => { shown(name).textContent = text; };
   const slider = name => section.querySelector(`[data-move=${name}]`);
 
   // Vertices stand class by class, as in the figure above.
@@ -72,7 +55,8 @@ const byHand = section => {
   if (data.labels) order.sort((a, b) => data.labels[a] - data.labels[b] || a - b);
   const canvas = section.querySelector("[data-draw=pattern]"), context = canvas.getContext("2d");
   canvas.width = canvas.height = n;
-  const drawPattern = q => {
+  let q = null;
+  const drawPattern = () => {
     let largest = 0;
     for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) largest = Math.max(largest, q[i * n + j]);
     const image = context.createImageData(n, n); // black, more or less transparent: the page inverts it when dark
@@ -82,12 +66,42 @@ const byHand = section => {
     }
     context.putImageData(image, 0, 0);
   };
+  // The entry under a pointer, or where the arrow keys have gone.
+  const cell = { row: 0, column: 0 };
+  const named = vertex => `vertex ${vertex}` + (data.labels ? ` (class ${data.labels[vertex]})` : "");
+  const readCell = () => {
+    const rect = canvas.getBoundingClientRect(), size = rect.width / n;
+    const [i, j] = [order[cell.row], order[cell.column]];
+    const top = rect.top + size * cell.row;
+    reading.show(`${named(i)}\n${named(j)}\n${q[i * n + j].toPrecision(3)}`, rect.left + size * (cell.column + 0.5), top, top + size);
+  };
+  const within = value => Math.max(0, Math.min(n - 1, value));
+  const pointAt = event => {
+    const rect = canvas.getBoundingClientRect();
+    cell.row = within(Math.floor((event.clientY - rect.top) / rect.height * n));
+    cell.column = within(Math.floor((event.clientX - rect.left) / rect.width * n));
+    readCell();
+  };
+  canvas.addEventListener("pointermove", pointAt);
+  canvas.addEventListener("pointerdown", pointAt);
+  canvas.addEventListener("pointerleave", event => { if (event.pointerType === "mouse") reading.hide(); });
+  canvas.addEventListener("blur", reading.hide);
+  canvas.addEventListener("focus", () => { if (canvas.matches(":focus-visible")) readCell(); });
+  const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  canvas.addEventListener("keydown", event => {
+    if (event.key === "Escape") return reading.hide();
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    cell.row = within(cell.row + moves[event.key][0]);
+    cell.column = within(cell.column + moves[event.key][1]);
+    readCell();
+  });
 
   const bins = new Array(50).fill(0);
   data.eigenvalues.forEach(e => bins[Math.min(49, Math.max(0, Math.floor((e + 1) * 25)))]++);
-  const tallest = Math.max(...bins), x = e => 20 + 280 * (e + 1) / 2, y = share => 190 - 170 * share;
-  const bars = bins.map((count, b) => count ? `<rect x="${x(-1 + b / 25)}" y="${y(count / tallest)}" width="5" height="${190 - y(count / tallest)}" fill="var(--faint)"/>` : "").join("");
-  const ticks = [-1, -0.5, 0, 0.5, 1].map(e => `<text x="${x(e)}" y="203" font-size="10" text-anchor="middle" fill="currentColor">${e}</text>`).join("");
+  const tallest = Math.max(...bins), floor = 290, x = e => 16 + 288 * (e + 1) / 2, y = share => floor - 275 * share;
+  const bars = bins.map((count, b) => count ? `<rect x="${x(-1 + b / 25)}" y="${y(count / tallest)}" width="5.2" height="${floor - y(count / tallest)}" fill="var(--faint)"/>` : "").join("");
+  const ticks = [-1, -0.5, 0, 0.5, 1].map(e => `<text x="${x(e)}" y="303" font-size="10" text-anchor="middle" fill="currentColor">${String(e).replace("-", "\u2212")}</text>`).join("");
   const drawWindow = (mu, sigma) => {
     let line = "";
     for (let s = 0; s <= 400; s++) {
@@ -95,8 +109,8 @@ const byHand = section => {
       line += (s ? "L" : "M") + x(e).toFixed(1) + " " + y(Math.exp(-((e - mu) ** 2) / (2 * sigma * sigma))).toFixed(1);
     }
     section.querySelector("[data-draw=window]").innerHTML = bars +
-      `<path d="${line}" fill="none" stroke="var(--series-0)" stroke-width="2"/><line x1="20" y1="190" x2="300" y2="190" stroke="currentColor"/>` + ticks +
-      `<text x="160" y="218" font-size="10" text-anchor="middle" fill="currentColor">eigenvalue of L</text>`;
+      `<path d="${line}" fill="none" stroke="var(--series-0)" stroke-width="2"/><line x1="16" y1="${floor}" x2="304" y2="${floor}" stroke="currentColor"/>` + ticks +
+      `<text x="160" y="318" font-size="10" text-anchor="middle" fill="currentColor">eigenvalue of L</text>`;
   };
 
   const written = epsilon => epsilon < 0.001 ? epsilon.toExponential(1) : epsilon.toPrecision(2);
@@ -106,15 +120,18 @@ const byHand = section => {
     say("mu", mu.toFixed(2));
     say("sigma", sigma.toFixed(2));
     say("epsilon", written(epsilon));
-    const q = kernel(mu, sigma, epsilon), found = measure(q);
+    q = kernel(mu, sigma, epsilon);
+    const found = measure(q);
     say("entries", found.entries);
     say("density", (100 * found.density).toFixed(2) + " %");
     say("empty", found.empty);
+    say("diagonal", found.diagonal === null ? "nothing kept" : (100 * found.diagonal).toFixed(1) + " %");
     say("homophily", found.homophily === null ? "no labels" : found.homophily.toFixed(4));
-    drawPattern(q);
+    shown("identity").hidden = found.diagonal === null || found.diagonal <= 0.99;
+    drawPattern();
     drawWindow(mu, sigma);
   };
-  say("order", data.labels ? "The kernel, vertices by class; stronger ink for larger entries." : "The kernel; stronger ink for larger entries.");
+  say("order", (data.labels ? "The kernel, vertices by class" : "The kernel") + "; stronger ink for larger entries.");
   slider("mu").value = data.mu;
   slider("sigma").value = data.sigma;
   slider("epsilon").value = Math.log10(data.epsilon);
