@@ -85,7 +85,10 @@ fn what_cannot_be_written_is_refused_before_the_work() {
         refused(folder.path(), &format!("{command} -o missing/r.html"), 1, "missing");
         refused(folder.path(), &format!("{command} -o r.txt"), 2, "a report ends in .html");
     }
-    refused(folder.path(), "figure barbell -o b.docx", 2, "a figure ends in .svg or .png");
+    let endings =
+        if cfg!(feature = "png") { "a figure ends in .svg or .png" } else { "a figure ends in .svg" };
+    refused(folder.path(), "figure barbell -o b.docx", 2, endings);
+    refused(folder.path(), "figure animation -o b.svg", 2, "the animation ends in .html");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
 }
 
@@ -97,25 +100,39 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
     }
     let drawn = json(folder.path(), "figure all s.db -o all");
     assert_eq!(drawn["skipped"], serde_json::json!([]));
-    for name in ["barbell", "homophily", "violin", "scatter", "sparsity", "filter"] {
+    for name in ["barbell", "homophily", "comparison", "violin", "scatter", "sparsity", "filter"] {
         let svg = read(folder.path(), &format!("all/{name}.svg"));
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{name}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
         assert!(read(folder.path(), &format!("all/{name}.csv")).lines().count() > 2, "{name}");
     }
     assert!(read(folder.path(), "all/animation.html").contains("quantum particle"));
-    assert!(read(folder.path(), "all/homophily.svg").contains("best μ"), "the study's best mu is marked");
+    let homophily = read(folder.path(), "all/homophily.svg");
+    assert!(
+        homophily.contains(">best μ of the study<"),
+        "the study's best mu is marked, and the legend says so"
+    );
+    assert!(
+        read(folder.path(), "all/filter.svg").contains(&format!(">{GRAPH}: gaussian")),
+        "the title names the graph"
+    );
+    assert!(read(folder.path(), "all/sparsity.svg").contains(">entries in a cell:<"), "shades have a legend");
+    assert!(read(folder.path(), "all/barbell.svg").contains("≥ 0."), "a scale that clips says so");
     assert_eq!(read(folder.path(), "all/violin.csv").lines().count(), 1 + 9, "every trial is written down");
 
     json(folder.path(), "report s.db -o r.html");
     let page = read(folder.path(), "r.html");
-    for words in
-        ["In numbers", "The spectrum and the filter", "Before and after", "Where like is joined to like"]
-    {
+    for words in [
+        "In numbers",
+        "The kernel in words",
+        "Before and after",
+        "Where like is joined to like",
+        "Networks compared",
+    ] {
         assert!(page.contains(words), "{words}");
     }
     for words in
-        ["The kernel, by hand", "Training curves", "Studies", "All trials", "Accuracy against", "Why quantum"]
+        ["The kernel, by hand", "Training curves", "Models compared", "Studies", "All trials", "Why quantum"]
     {
         assert!(page.contains(words), "{words}");
     }
@@ -123,6 +140,52 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
         !page.contains("http://")
             || page.matches("http://").count() == page.matches("http://www.w3.org").count()
     );
+}
+
+#[test]
+fn help_offers_png_only_where_this_build_writes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = String::from_utf8(qdc(folder.path(), "figure --help").stdout).unwrap();
+    assert_eq!(help.contains(".png"), cfg!(feature = "png"), "{help}");
+    if !cfg!(feature = "png") {
+        refused(folder.path(), "figure barbell -o b.png", 2, "--features png");
+    }
+}
+
+/// The notice; the sliders have one of their own, hidden until it is true.
+const IDENTITY: &str = "Nearly the identity: this network is an MLP.";
+
+#[test]
+fn the_page_tells_the_kernels_own_numbers_and_warns_of_the_identity() {
+    let folder = tempfile::tempdir().unwrap();
+    json(folder.path(), "report karate --no-training -o wide.html");
+    let page = read(folder.path(), "wide.html");
+    for words in
+        ["Its diagonal carries", "of its weight", "in the graph and", "in the kernel.", "of the exact one"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(page.matches(IDENTITY).count(), 1, "only the sliders' own, hidden");
+    assert!(!page.contains("<dt>splits</dt>"), "karate has no splits, and the page does not count them");
+    // A filter that is level over the spectrum gives the identity.
+    json(folder.path(), "report karate --sigma 20 --epsilon 0.01 --no-training -o identity.html");
+    let page = read(folder.path(), "identity.html");
+    assert_eq!(page.matches(IDENTITY).count(), 2);
+    assert!(page.contains("34 vertices have no neighbour in the kernel and count 0"));
+    json(folder.path(), "report karate --epsilon 0.99 --sigma 0.01 --no-training -o empty.html");
+    assert!(read(folder.path(), "empty.html").contains("The kernel is empty."));
+}
+
+#[test]
+fn a_report_trains_every_split_of_a_small_dataset_and_its_page_lets_one_be_picked() {
+    let folder = tempfile::tempdir().unwrap();
+    json(folder.path(), &format!("report {GRAPH} -o r.html"));
+    let page = read(folder.path(), "r.html");
+    assert_eq!(page.matches("type=\"radio\"").count(), 10);
+    assert_eq!(page.matches("<g data-layer=").count(), 2 * 10, "wide and narrow");
+    assert!(page.contains("The dataset has no splits: 48 % of the vertices"));
+    assert!(page.contains("mlp on csbm") && page.contains("split 9:"), "each split can be read");
+    assert!(page.len() < 2_000_000);
 }
 
 #[test]

@@ -8,6 +8,7 @@ const byHand = section => {
   const bytes = new DataView(Uint8Array.from(atob(data.vectors), letter => letter.charCodeAt(0)).buffer);
   const vectors = Float64Array.from({ length: n * n }, (_, at) =>
     (bytes.getInt8(5 * at + 4) * 2 ** 32 + bytes.getUint32(5 * at, true)) / 2 ** 39);
+  let diagonalShare = null; // of the last kernel: the share of the diagonal in what was kept, before it was normalised
   const kernel = (mu, sigma, epsilon) => {
     const q = new Float64Array(n * n);
     data.eigenvalues.forEach((energy, a) => {
@@ -20,31 +21,32 @@ const byHand = section => {
       }
     });
     const degree = new Float64Array(n);
+    let diagonal = 0;
     for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) {
       const value = q[i * n + j] >= epsilon ? q[i * n + j] : 0;
       q[i * n + j] = q[j * n + i] = value;
       degree[i] += value;
-      if (j < i) degree[j] += value;
+      if (j < i) degree[j] += value; else diagonal += value;
     }
+    const kept = degree.reduce((sum, value) => sum + value, 0);
+    diagonalShare = kept > 0 ? diagonal / kept : null;
     for (let i = 0; i < n; i++) for (let j = 0; j < n; j++)
       if (q[i * n + j] !== 0) q[i * n + j] /= Math.sqrt(degree[i] * degree[j]);
     return q;
   };
   const measure = q => {
-    let entries = 0, empty = 0, share = 0, sum = 0, diagonal = 0;
+    let entries = 0, empty = 0, share = 0;
     for (let i = 0; i < n; i++) {
       let row = 0, others = 0, same = 0;
-      diagonal += q[i * n + i];
       for (let j = 0; j < n; j++) if (q[i * n + j] !== 0) {
         row++;
-        sum += q[i * n + j];
         if (j !== i) { others++; if (data.labels && data.labels[j] === data.labels[i]) same++; }
       }
       entries += row;
       if (row === 0) empty++;
       if (others > 0) share += same / others;
     }
-    return { entries, empty, density: entries / (n * n), diagonal: sum > 0 ? diagonal / sum : null, homophily: data.labels ? share / n : null };
+    return { entries, empty, density: entries / (n * n), homophily: data.labels ? share / n : null };
   };
   const shown = name => section.querySelector(`[data-show=${name}]`);
   const say = (name, text) => { shown(name).textContent = text; };
@@ -125,9 +127,9 @@ const byHand = section => {
     say("entries", found.entries);
     say("density", (100 * found.density).toFixed(2) + " %");
     say("empty", found.empty);
-    say("diagonal", found.diagonal === null ? "nothing kept" : (100 * found.diagonal).toFixed(1) + " %");
+    say("diagonal", diagonalShare === null ? "nothing kept" : (100 * diagonalShare).toFixed(1) + " %");
     say("homophily", found.homophily === null ? "no labels" : found.homophily.toFixed(4));
-    shown("identity").hidden = found.diagonal === null || found.diagonal <= 0.99;
+    shown("identity").hidden = diagonalShare === null || diagonalShare <= 0.99;
     drawPattern();
     drawWindow(mu, sigma);
   };

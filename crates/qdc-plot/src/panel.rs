@@ -88,7 +88,7 @@ impl Panel {
     /// Ticks and label of the horizontal axis. A number at either end stays near its panel.
     pub fn x_axis(&self, svg: &mut Svg, label: &str) {
         let bottom = self.bottom();
-        let count = ((self.width / 42.0) as usize).clamp(2, 8);
+        let count = ((self.width / 42.0) as usize).clamp(3, 8);
         for tick in ticks(self.x, count) {
             let (x, _) = self.at(tick, self.y.0);
             svg.line((x, bottom), (x, bottom + 3.0), &format!(r#"stroke="{INK}" stroke-width="0.8""#));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use qdc_core::homophily;
-use qdc_core::kernel::KernelReport;
+use qdc_core::kernel::{BuiltKernel, KernelReport};
 use qdc_data::generators::ContextualBlocks;
 use qdc_data::{Dataset, Shares, Source, Statistics};
 use qdc_lab::Run;
@@ -13,6 +13,7 @@ use qdc_plot::Report;
 use qdc_plot::report::Window;
 use serde::Serialize;
 
+use super::story::Subject;
 use super::{figure, report, story};
 use crate::failure::Failure;
 use crate::output;
@@ -101,7 +102,7 @@ impl Demo {
             say(format!("  {model:16}{mean:5.1} ± {deviation:3.1} % in {seconds:.1} s\n"))
         })?;
 
-        write_report(&self.output, &source, &runs, session)?;
+        write_report(&self.output, &source, &kernel, &runs, session)?;
         if session.json() {
             let results = runs.iter().map(Score::from).collect();
             let report = self.output;
@@ -121,18 +122,27 @@ impl Demo {
     }
 }
 
-fn write_report(path: &Path, source: &Source, runs: &[Run], session: &Session) -> Result<(), Failure> {
+fn write_report(
+    path: &Path,
+    source: &Source,
+    kernel: &BuiltKernel,
+    runs: &[Run],
+    session: &Session,
+) -> Result<(), Failure> {
     let mut report = Report::new(
         "The qdc demo",
         "A generated graph whose neighbours mostly disagree. Quantum diffusion convolution looks at the end of the spectrum \
          where such classes show, and hands a network a graph whose neighbours mostly agree.",
     );
-    report = story::tell_graph(report, source, WINDOW, None, session)?;
-    report = story::tell_training(report, runs)?;
+    let subject = Subject { source, window: WINDOW, kernel, best_mu: None };
+    report = story::tell_graph(report, &subject, session)?;
+    report = story::tell_training(report, runs, None)?;
     report = story::why_quantum(report, session)?;
     let karate = figure::open("karate", session)?;
     report = report.chapter("A graph to play with", "Zachary's karate club: 34 members, two factions.");
-    let report = story::tell_graph(report, &karate, SMALL_WINDOW, None, session)?;
+    let kernel = figure::kernel(&karate, SMALL_WINDOW, session)?;
+    let subject = Subject { source: &karate, window: SMALL_WINDOW, kernel: &kernel, best_mu: None };
+    let report = story::tell_graph(report, &subject, session)?;
     output::write_file(path, report.to_html().as_bytes())
 }
 

@@ -8,11 +8,13 @@ use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
 use qdc_core::{Eigensolver, Filter, Graph, Kernel, Sparsify, Transition};
 use qdc_data::{Dataset, EdgeReading, Source, SpectrumCache};
-use qdc_plot::figures::{self, Barbell, HomophilyPanel};
+use qdc_plot::figures::{self, Barbell, FilterPlot, HomophilyPanel};
 use qdc_plot::report::Window;
+use qdc_plot::svg::{COLUMN, PAGE};
 use qdc_plot::{Figure, animation};
 use serde::Serialize;
 
+use super::story;
 use super::studies::{self, Studies};
 use crate::failure::Failure;
 use crate::output::{self, Show};
@@ -25,17 +27,27 @@ const ALL_LIMIT: usize = 6000;
 /// Spectra of graphs up to this size are not stored: half a second.
 const UNSTORED: usize = 1000;
 
-/// Draw a figure: .svg, .png or (the animation) .html, and its numbers as .csv beside it
+#[cfg_attr(
+    feature = "png",
+    doc = "Draw a figure: .svg, .png or (the animation) .html, and its numbers as .csv beside it"
+)]
+#[cfg_attr(
+    not(feature = "png"),
+    doc = "Draw a figure: .svg or (the animation) .html, and its numbers as .csv beside it"
+)]
 #[derive(Debug, Args)]
 pub(crate) struct FigureCommand {
     /// Which one; all draws those the given studies and graphs allow into the folder -o
     figure: Kind,
-    /// Graphs or datasets (homophily, sparsity, filter) and study files (violin, scatter; the best mu elsewhere). Without a
-    /// graph those of the studies are drawn
+    /// Graphs or datasets (homophily, sparsity, filter) and study files (comparison, violin, scatter; the best mu
+    /// elsewhere). Without a graph those of the studies are drawn
     #[arg(value_name = "GRAPH|STUDY")]
     inputs: Vec<String>,
     #[command(flatten)]
     window: WindowArguments,
+    /// How wide: a column of 8.5 cm or a page of 17.5 cm [default: as wide as the figure needs]
+    #[arg(long)]
+    width: Option<Width>,
     /// Where it goes; for all, a folder
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -46,11 +58,18 @@ enum Kind {
     Barbell,
     Animation,
     Homophily,
+    Comparison,
     Violin,
     Scatter,
     Sparsity,
     Filter,
     All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Width {
+    Column,
+    Page,
 }
 
 #[derive(Serialize)]
@@ -68,9 +87,10 @@ impl Show for Drawn {
 
 impl FigureCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
+        check_extension(self.figure, &self.output)?;
         let (graphs, files) = studies::sort(&self.inputs);
         let studies = if files.is_empty() { None } else { Some(Studies::read(&files)?) };
-        let drawing = Drawing { graphs, studies, window: self.window, session };
+        let drawing = Drawing { graphs, studies, window: self.window, width: self.width, session };
         let mut drawn = Drawn { files: Vec::new(), skipped: Vec::new() };
         if self.figure != Kind::All {
             drawing.draw(self.figure, &self.output, &mut drawn)?;
@@ -97,6 +117,7 @@ struct Drawing<'a> {
     graphs: Vec<&'a str>,
     studies: Option<Studies>,
     window: WindowArguments,
+    width: Option<Width>,
     session: &'a Session,
 }
 
@@ -114,24 +135,36 @@ impl Drawing<'_> {
             }
             Kind::Barbell => {
                 let graph = barbell(self.session)?;
-                figures::barbell(&graph, &Barbell::new(&graph, &[0.0, 10.0, 50.0, 200.0], watch)?)
+                let numbers = Barbell::new(&graph, &[0.0, 10.0, 50.0, 200.0], watch)?;
+                figures::barbell(&graph, &numbers, self.units(PAGE))
             }
             Kind::Homophily => self.homophily(&mut drawn.skipped)?,
-            Kind::Violin => figures::violin(&self.studies()?.trials)?,
-            Kind::Scatter => figures::scatter(&self.studies()?.trials)?,
+            Kind::Comparison => {
+                let scores = story::model_scores(self.studies()?);
+                figures::comparison("test accuracy (%)", &scores, self.units(PAGE))?
+            }
+            Kind::Violin => figures::violin(&self.studies()?.trials, self.units(PAGE))?,
+            Kind::Scatter => figures::scatter(&self.studies()?.trials, self.units(PAGE))?,
             Kind::Sparsity => {
                 let source = self.graph()?;
-                sparsity(&source, &kernel(&source, self.window(source.name()), self.session)?)
+                let kernel = kernel(&source, self.window(source.name()), self.session)?;
+                sparsity(&source, &kernel, self.units(COLUMN))
             }
             Kind::Filter => {
                 let source = self.graph()?;
                 let Window { mu, sigma, .. } = self.window(source.name());
-                let spectrum = spectrum(source.graph(), self.session)?;
-                figures::filter(spectrum.eigenvalues(), &Filter::gaussian(mu, sigma)?)?
+                let eigenvalues = spectrum(source.graph(), self.session)?.eigenvalues().to_vec();
+                let plot = filter_plot(&source, eigenvalues, &Filter::gaussian(mu, sigma)?);
+                figures::filter(&plot, self.units(COLUMN))?
             }
             Kind::All => unreachable!("all is split up before"),
         };
         write(path, &figure, &mut drawn.files)
+    }
+
+    /// The width asked for, or the figure's own.
+    fn units(&self, own: f64) -> f64 {
+        self.width.map_or(own, |width| if width == Width::Column { COLUMN } else { PAGE })
     }
 
     fn studies(&self) -> Result<&Studies, Failure> {
@@ -172,7 +205,7 @@ impl Drawing<'_> {
             panel.best_mu = self.studies.as_ref().and_then(|studies| studies.best_mu(&dataset.name));
             panels.push(panel);
         }
-        Ok(figures::homophily(&panels)?)
+        Ok(figures::homophily(&panels, self.units(COLUMN))?)
     }
 }
 
@@ -199,10 +232,17 @@ pub(super) fn kernel(source: &Source, window: Window, session: &Session) -> Resu
 }
 
 /// The pattern of L before, and of the kernel after.
-pub(super) fn sparsity(source: &Source, kernel: &BuiltKernel) -> Figure {
+pub(super) fn sparsity(source: &Source, kernel: &BuiltKernel, width: f64) -> Figure {
     let transition = Transition::new(source.graph());
     let titles = ["before: L", "after: the kernel"];
-    figures::sparsity(transition.matrix(), &kernel.matrix, titles, source.labels())
+    figures::sparsity(transition.matrix(), &kernel.matrix, titles, source.labels(), width)
+}
+
+/// A filter over the eigenvalues of a graph.
+pub(super) fn filter_plot(source: &Source, eigenvalues: Vec<f64>, filter: &Filter) -> FilterPlot {
+    let response = figures::response(filter);
+    let title = format!("{}: {}", source.name(), response.name);
+    FilterPlot { title, eigenvalues, responses: vec![response], homophily: None }
 }
 
 /// All eigenpairs of a graph, from the store where they are; a small graph is done sooner than a file is written.
@@ -219,15 +259,33 @@ pub(super) fn barbell(session: &Session) -> Result<Graph, Failure> {
     Ok(open("barbell:20,1", session)?.into_graph())
 }
 
-fn write(path: &Path, figure: &Figure, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    let bytes = match extension {
-        "svg" => figure.svg.clone().into_bytes(),
-        "png" => figure.png()?,
-        _ => {
-            return Err(Failure::usage(format!("{}: a figure ends in .svg or .png", path.display())));
-        }
+/// Refuses early what could not be written after the work.
+fn check_extension(kind: Kind, path: &Path) -> Result<(), Failure> {
+    let allowed: &[&str] = match kind {
+        Kind::All => return Ok(()),
+        Kind::Animation => &["html"],
+        _ if cfg!(feature = "png") => &["svg", "png"],
+        _ => &["svg"],
     };
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    if allowed.contains(&extension) {
+        return Ok(());
+    }
+    let what = if kind == Kind::Animation { "the animation" } else { "a figure" };
+    let failure = Failure::usage(format!("{}: {what} ends in .{}", path.display(), allowed.join(" or .")));
+    Err(if extension == "png" {
+        failure.hint(
+            "a build with --features png writes PNG; every browser and LaTeX's svg package read .svg"
+                .to_owned(),
+        )
+    } else {
+        failure
+    })
+}
+
+fn write(path: &Path, figure: &Figure, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let is_png = path.extension().is_some_and(|extension| extension == "png");
+    let bytes = if is_png { figure.png()? } else { figure.svg.clone().into_bytes() };
     output::write_file(path, &bytes)?;
     let numbers = path.with_extension("csv");
     output::write_file(&numbers, figure.csv.as_bytes())?;

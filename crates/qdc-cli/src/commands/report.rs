@@ -17,6 +17,9 @@ use crate::window_arguments::WindowArguments;
 /// What a report trains, for the curves.
 const MODELS: [&str; 3] = ["mlp", "gcn", "gcn+qdc"];
 
+/// Splits are trained as long as their number times the kernel's entries stays below this: seconds, not minutes.
+const TRAINED_ENTRIES: usize = 3_000_000;
+
 /// Write a report: one HTML file, no network, with statistics, pictures, tables and, for small graphs, sliders
 #[derive(Debug, Args)]
 pub(crate) struct ReportCommand {
@@ -76,7 +79,7 @@ impl ReportCommand {
                 "The studies name {}, which this machine does not have (qdc data get).",
                 missing.join(", ")
             );
-            report = report.note("Left out", &text);
+            report = report.text("Left out", [text]);
         }
         report = story::why_quantum(report, session)?;
         let page = report.to_html();
@@ -93,16 +96,24 @@ impl ReportCommand {
     ) -> Result<Report, Failure> {
         let window = self.window.resolve(studies.and_then(|studies| studies.best_window(source.name())));
         let best_mu = studies.and_then(|studies| studies.best_mu(source.name()));
-        let report = story::tell_graph(report, &source, window, best_mu, session)?;
+        let kernel = figure::kernel(&source, window, session)?;
+        let subject = story::Subject { source: &source, window, kernel: &kernel, best_mu };
+        let report = story::tell_graph(report, &subject, session)?;
         let Source::Dataset(mut dataset) = source else { return Ok(report) };
         if self.no_training || dataset.graph.nodes() > story::SPECTRUM_LIMIT {
             return Ok(report);
         }
+        let mut made = None;
         if dataset.splits.is_empty() {
             dataset = dataset.with_random_splits(Shares::default(), 0);
+            made = Some(
+                "The dataset has no splits: 48 % of the vertices, drawn at random, train, and 32 % validate.",
+            );
         }
-        let runs = story::train(&MODELS, &dataset, &[0], window, &session.watch, |_| Ok(()))?;
-        story::tell_training(report, &runs)
+        let count = (TRAINED_ENTRIES / kernel.matrix.entries().max(1)).clamp(1, dataset.splits.len());
+        let splits: Vec<usize> = (0..count).collect();
+        let runs = story::train(&MODELS, &dataset, &splits, window, &session.watch, |_| Ok(()))?;
+        story::tell_training(report, &runs, made)
     }
 }
 

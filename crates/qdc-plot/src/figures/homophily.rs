@@ -68,7 +68,9 @@ pub fn homophily(panels: &[HomophilyPanel], width: f64) -> Result<Figure, Error>
             y: (0.0, (1.1 * largest).clamp(0.1, 1.05)),
         };
         let last = number + 1 == panels.len();
-        let best = data.best_mu.map_or(String::new(), |mu| format!(", best μ {mu:.2}"));
+        let best = data
+            .best_mu
+            .map_or(String::new(), |mu| format!(", best μ {}", round((100.0 * mu).round() / 100.0)));
         let title = format!("{}{best}", data.name);
         panel.frame(&mut svg, &title, if last { "eigenvalue of L" } else { "" }, "homophily");
         draw(&mut svg, &panel, data);

@@ -1,0 +1,78 @@
+//! Studies: models compared, the table, all trials, and how accuracy depends on the window.
+
+use qdc_plot::Report;
+use qdc_plot::figures::{self, ModelScore};
+use qdc_plot::report::Table;
+
+use crate::commands::studies::Studies;
+use crate::failure::Failure;
+
+/// The trial that validation chose of every study.
+pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
+    let cells = studies.table.cells.iter().map(|cell| ModelScore {
+        dataset: cell.dataset.clone(),
+        model: cell.model.to_string(),
+        mean: cell.test_mean,
+        deviation: cell.test_std,
+        splits: cell.test.clone(),
+        published: cell.published,
+        identity: false,
+    });
+    cells.collect()
+}
+
+/// Studies: the models compared, the table, all trials, and how accuracy depends on the window.
+pub(crate) fn tell_studies(mut report: Report, studies: &Studies) -> Result<Report, Failure> {
+    let scores = model_scores(studies);
+    if !scores.is_empty() {
+        let caption = "Of each study, the trial that validation chose. Dot and whisker: mean and standard deviation of its test \
+                       accuracy over the splits; small circles: each split, at the same height in every row; diamonds: the \
+                       published means.";
+        report = report.figure("Models compared", caption, |width| {
+            figures::comparison("test accuracy (%)", &scores, width)
+        })?;
+        report = report.table(&table(studies));
+    }
+    let caption = "The spread of test accuracy over all trials of a search. White line: the median trial; ring: the trial that \
+                   validation chose.";
+    report = report.figure("All trials", caption, |width| figures::violin(&studies.trials, width))?;
+    if studies.trials.iter().any(|trial| trial.mu.is_some() && trial.sigma.is_some()) {
+        let caption = "Each mark is a trial: mean test accuracy against the centre (left) and the width (right) of its window.";
+        report = report.figure("Accuracy against μ and σ", caption, |width| {
+            figures::scatter(&studies.trials, width)
+        })?;
+    }
+    Ok(report)
+}
+
+fn table(studies: &Studies) -> Table {
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    let both = |(mean, deviation): (f64, f64)| format!("{} ± {}", percent(mean), percent(deviation));
+    let rows = studies.table.cells.iter().map(|cell| {
+        let model = cell.model.to_string();
+        let of_cell =
+            studies.trials.iter().filter(|trial| trial.dataset == cell.dataset && trial.model == model);
+        let best = figures::chosen(of_cell);
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+        vec![
+            cell.dataset.clone(),
+            model,
+            both((cell.test_mean, cell.test_std)),
+            percent(cell.validation),
+            cell.published.map_or(String::new(), both),
+            number(cell.p_value),
+            number(best.and_then(|trial| trial.mu)),
+            number(best.and_then(|trial| trial.sigma)),
+            cell.trials.0.to_string(),
+        ]
+    });
+    let columns = ["dataset", "model", "test (%)", "validation", "published", "p", "μ", "σ", "trials"];
+    Table {
+        title: "Studies".into(),
+        note: "Each line is the trial that validation chose: test accuracy and its deviation over the splits, validation \
+               accuracy. p: the exact sign-flip test of the paired differences to the plain network. Press a heading to sort."
+            .into(),
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+    }
+}
