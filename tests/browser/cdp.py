@@ -85,6 +85,20 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
         self.send("Input.dispatchKeyEvent", type="keyUp", **common)
 
+    def point(self, x, y):
+        """The mouse, moved to a place of the window."""
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, x, y):
+        self.point(x, y)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def touch(self, x, y):
+        """A finger that touches a place of the window, and leaves."""
+        self.send("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
     def look(self, width, dark=False, printed=False):
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}

@@ -38,16 +38,18 @@ const readable = drawing => {
     for (const mark of Object.values(marks)) mark.style.display = "none";
     reading.hide();
   };
-  const show = at => {
+  const show = (at, event) => {
     current = at;
     const [x, y, width, height] = data[name()][at], mark = marks[name()];
-    const point = width === 0 && height === 0, around = point ? 5 : Math.max(0, 1 - width) / 2;
-    const place = { x: x - around, y: point ? y - 5 : y, width: width + 2 * around, height: point ? 10 : height, rx: point ? 5 : 0 };
+    const point = width === 0 && height === 0, around = point ? 5 : 0;
+    const place = { x: x - around, y: point ? y - 5 : y, width: Math.max(width + 2 * around, 0.01), height: point ? 10 : height, rx: point ? 5 : 0 };
     for (const key in place) mark.setAttribute(key, place[key]);
     mark.style.display = "inline";
-    const { rect, scale } = frame();
-    const top = rect.top + scale * y, tall = height > 60;
-    reading.show(data.texts[at], rect.left + scale * (x + width / 2), tall ? top + 60 : top - 4, tall ? top + 60 : top + scale * height + 4);
+    // The note stands at the point; in a region at the pointer, or, for the keyboard, in the middle.
+    const { rect, scale } = frame(), follow = event && !point;
+    const across = follow ? event.clientX : rect.left + scale * (x + width / 2);
+    const down = follow ? event.clientY : rect.top + scale * (y + height / 2);
+    reading.show(data.texts[at], across, down - 6, down + 14);
   };
   const point = event => {
     const { rect, scale } = frame();
@@ -58,7 +60,7 @@ const readable = drawing => {
       const distance = Math.hypot(Math.max(x - px, 0, px - x - width), Math.max(y - py, 0, py - y - height));
       if (distance < least) [best, least] = [at, distance];
     });
-    if (best < 0) hide(); else show(best);
+    if (best < 0) hide(); else show(best, event);
   };
   // The next reading of the layer shown, `step` of them further on; the last one where there are no more.
   const move = (from, step) => {

@@ -110,7 +110,10 @@ impl Panel {
         svg.rect(self.left, self.top, self.width, self.height, &style);
         if !title.is_empty() {
             let at = (self.left + self.width / 2.0, self.top - 5.0);
-            svg.styled_text(at, Anchor::Middle, TEXT + 0.5, title, r#"font-weight="bold""#);
+            // A long name is written smaller: bold letters take a tenth more.
+            let room = (self.width + 2.0 * OVERHANG) / (1.1 * text_width(title, 1.0));
+            let size = ((TEXT + 0.5).min(room) * 10.0).floor() / 10.0;
+            svg.styled_text(at, Anchor::Middle, size, title, r#"font-weight="bold""#);
         }
     }
 }
@@ -149,6 +152,18 @@ pub fn round(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_title_is_written_smaller_and_stays_in_the_picture() {
+        let panel = Panel { left: 46.0, top: 18.0, width: 263.0, height: 50.0, x: (0.0, 1.0), y: (0.0, 1.0) };
+        for title in ["cornell", "csbm:n=60,homophily=0.2,seed=1: gaussian, μ = 0.123, σ = 0.3"] {
+            let mut svg = Svg::new(321.0);
+            panel.frame(&mut svg, title, "x", "y");
+            let svg = svg.finish(120.0);
+            assert_eq!(svg.contains("font-size=\"9.5\""), title == "cornell");
+            crate::testing::every_text_has_room(&svg);
+        }
+    }
 
     #[test]
     fn ticks_are_round_and_inside() {
