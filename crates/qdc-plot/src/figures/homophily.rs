@@ -229,7 +229,7 @@ mod tests {
             let svg = homophily(&[plain.clone(), marked.clone()], width).unwrap().svg;
             assert!(svg.contains(">best μ of the study<"));
             crate::testing::every_text_has_room(&svg);
-            assert!(!homophily(&[plain.clone()], width).unwrap().svg.contains("best μ"));
+            assert!(!homophily(std::slice::from_ref(&plain), width).unwrap().svg.contains("best μ"));
         }
     }
 
