@@ -19,6 +19,8 @@ def train(
     *,
     splits: Iterable[int] | None = None,
     seed: int = 0,
+    seeds: int = 1,
+    max_steps: int | None = None,
     spectrum: Spectrum | None = None,
     data_dir: str | PathLike[str] | None = None,
     threads: int | None = None,
@@ -30,7 +32,8 @@ def train(
     ``model`` is ``mlp``, ``gcn``, ``gat``, or one of the last two with ``+gdc``, ``+sdrf``, ``+bpdc``, ``+qdc`` or
     ``+multiscale``. Hyper-parameters are keywords: ``layers hidden heads dropout learning_rate weight_decay mu sigma
     gamma alpha time epsilon top_k pairs ...``; those not given have the defaults of ``qdc train``. The best step by
-    validation is kept, and scored on the test vertices. ``spectrum``, the eigenpairs of the dataset's graph, saves
+    validation is kept, and scored on the test vertices. ``seeds`` trains every split with that many seeds from ``seed``
+    on: means are over splits and seeds, the standard deviation over splits. ``spectrum``, the eigenpairs of the dataset's graph, saves
     computing them again for every mu and sigma.
 
     The record is what ``qdc train --json`` prints: ``test_mean``, ``test_std``, ``validation_mean``, ``splits``,
@@ -46,7 +49,8 @@ def train(
         raise ParameterError(f"a spectrum of {spectrum.nodes} vertices for a graph of {read.graph.nodes}")
     chosen = None if splits is None else list(splits)
     pairs = None if spectrum is None else spectrum._core
-    how = (whole("seed", seed), pairs, call(threads, progress))
+    steps = None if max_steps is None else whole("max_steps", max_steps, at_least=1)
+    how = (whole("seed", seed), whole("seeds", seeds, at_least=1), steps, pairs, call(threads, progress))
     return _core.train(read._core, model, as_text(hyperparameters), chosen, *how)
 
 
@@ -60,6 +64,10 @@ def tune(
     jobs: int | None = None,
     batch: int = 4,
     seed: int = 0,
+    seeds: int = 1,
+    splits: Iterable[int] | None = None,
+    max_steps: int | None = None,
+    study_name: str | None = None,
     sampler: Literal["tpe", "tpe-multivariate", "random"] = "tpe",
     prune: bool = False,
     budget: float | None = None,
@@ -72,7 +80,8 @@ def tune(
     ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's own
     schema (``optuna.load_study`` opens it; the same call resumes it); without one the search lives in memory. ``jobs``
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
-    ``batch`` only. ``budget`` is a number of seconds after which no trial begins. Ctrl-C leaves the finished trials
+    ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds`` scores
+    the best trial with that many seeds in the end. ``budget`` is a number of seconds after which no trial begins. Ctrl-C leaves the finished trials
     in the study.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
@@ -86,6 +95,10 @@ def tune(
         None if jobs is None else whole("jobs", jobs, at_least=1),
         whole("batch", batch, at_least=1),
         whole("seed", seed),
+        whole("seeds", seeds, at_least=1),
+        None if splits is None else list(splits),
+        None if max_steps is None else whole("max_steps", max_steps, at_least=1),
+        study_name,
     )
     return _core.tune(read._core, model, *settings, sampler, prune, budget, call(threads, progress))
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, Rewirings};
+use qdc_lab::{Hyperparameters, Keep, Model, Patience, Rewirings, Training};
 
 use crate::datasets::Dataset;
 use crate::errors::Problem;
@@ -37,6 +37,8 @@ pub(crate) fn train<'py>(
     values: Vec<(String, String)>,
     splits: Option<Vec<usize>>,
     seed: u64,
+    seeds: u64,
+    max_steps: Option<usize>,
     spectrum: Option<Spectrum>,
     call: Call,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -48,16 +50,19 @@ pub(crate) fn train<'py>(
         if let Some(spectrum) = spectrum {
             rewirings = rewirings.with_spectrum((*spectrum.spectrum).clone());
         }
-        let experiment = Experiment {
+        let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
+        let mut patience = Patience::default();
+        patience.max_steps = max_steps.unwrap_or(patience.max_steps);
+        let training = Training {
             dataset: &dataset,
             hyperparameters: &hyperparameters,
-            seed,
+            seeds: &seeds,
             splits: &splits,
-            patience: Patience::default(),
+            patience,
             metric: dataset.usual_metric(),
             keep: Keep::default(),
         };
-        qdc_lab::train(&experiment, &rewirings, watch, &|_| ControlFlow::Continue(()))
+        qdc_lab::train(&training, &rewirings, watch, &|_| ControlFlow::Continue(()))
     })?;
     report(py, &run.record)
 }

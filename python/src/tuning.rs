@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use qdc_data::{DataDir, SpectrumCache};
-use qdc_lab::tune::{Search, SearchSpace, search, study_name};
+use qdc_lab::tune::{Search, SearchSpace, search, study_name as usual_name};
 use qdc_lab::{Model, Patience};
 use qdc_tune::storage::{self, Memory, Storage};
 use qdc_tune::{Pruning, Sampler};
@@ -27,6 +27,10 @@ pub(crate) fn tune<'py>(
     jobs: Option<usize>,
     batch: u64,
     seed: u64,
+    seeds: u64,
+    splits: Option<Vec<usize>>,
+    max_steps: Option<usize>,
+    study_name: Option<String>,
     sampler: &str,
     prune: bool,
     budget: Option<f64>,
@@ -54,11 +58,17 @@ pub(crate) fn tune<'py>(
             Some(address) => storage::open(address)?,
             None => Box::new(Memory::new()),
         };
+        let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
+        let mut patience = Patience::default();
+        patience.max_steps = max_steps.unwrap_or(patience.max_steps);
         let settings = Search {
             dataset: &dataset,
+            source: None,
+            splits: &splits,
             space: &space,
             trials,
             seed,
+            seeds,
             batch,
             jobs,
             sampler,
@@ -66,12 +76,13 @@ pub(crate) fn tune<'py>(
             memory: None,
             trial_time: None,
             until: budget.map(|budget| Instant::now() + budget),
-            patience: Patience::default(),
+            patience,
             metric: dataset.usual_metric(),
             spectra: SpectrumCache::of(&DataDir::from_environment()),
             pool: Some(pool),
         };
-        search(&settings, storage, &study_name(&dataset.name, &space), watch)
+        let name = study_name.unwrap_or_else(|| usual_name(&dataset.name, &space));
+        search(&settings, storage, &name, watch)
     })?;
     report(py, &made)
 }

@@ -7,6 +7,7 @@ use qdc_data::{Dataset, EdgeReading, Shares, Source};
 
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::training_arguments::split;
 
 /// A graph, and how to read its edges.
 #[derive(Debug, Clone, Args)]
@@ -33,8 +34,8 @@ pub(crate) struct DatasetArguments {
     dataset: String,
     #[command(flatten)]
     edges: EdgeArguments,
-    /// Make ten random splits with these percentages of training, validation and test [default: the dataset's own
-    /// splits; 48/32/20 where it has none]
+    /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own
+    /// [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
     split: Option<Shares>,
     /// Fixes every random choice
@@ -43,11 +44,6 @@ pub(crate) struct DatasetArguments {
 }
 
 impl DatasetArguments {
-    /// The name as typed.
-    pub(crate) fn name(&self) -> &str {
-        &self.dataset
-    }
-
     /// What fixes every random choice.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
@@ -57,11 +53,7 @@ impl DatasetArguments {
     pub(crate) fn load(&self, session: &Session) -> Result<Dataset, Failure> {
         let dataset =
             qdc_data::open(&self.dataset, &session.data_dir(), self.edges.reading())?.into_dataset()?;
-        Ok(match self.split {
-            Some(shares) => dataset.with_random_splits(shares, self.seed),
-            None if dataset.splits.is_empty() => dataset.with_random_splits(Shares::default(), self.seed),
-            None => dataset,
-        })
+        Ok(split(dataset, self.split, self.seed, session))
     }
 }
 

@@ -15,6 +15,7 @@ mod model_argument;
 mod output;
 mod progress;
 mod session;
+mod training_arguments;
 mod units;
 mod window_arguments;
 

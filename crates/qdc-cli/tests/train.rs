@@ -134,11 +134,12 @@ fn a_saved_model_gives_every_vertex_a_class_and_curves_have_a_line_for_each_step
 
     let curves = std::fs::read_to_string(folder.path().join("curves.csv")).unwrap();
     let lines: Vec<&str> = curves.lines().collect();
-    assert_eq!(lines[0], "split,step,train_loss,validation_loss,train,validation,test");
+    assert_eq!(lines[0], "split,seed,step,train_loss,validation_loss,train,validation,test");
     let steps: u64 = record["splits"].as_array().unwrap().iter().map(|s| s["steps"].as_u64().unwrap()).sum();
     assert_eq!(lines.len() as u64, 1 + steps);
     assert!(
-        lines[1].starts_with("0,1,") && lines[1].split(',').skip(2).all(|field| field.parse::<f64>().is_ok())
+        lines[1].starts_with("0,0,1,")
+            && lines[1].split(',').skip(2).all(|field| field.parse::<f64>().is_ok())
     );
 
     let predicted = json(folder.path(), "predict model.safetensors -o classes.csv");

@@ -30,6 +30,13 @@ impl Default for Shares {
     }
 }
 
+/// Written as it is read: `48/32/20`.
+impl std::fmt::Display for Shares {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/{}", self.train, self.validation, self.test)
+    }
+}
+
 impl FromStr for Shares {
     type Err = String;
 

@@ -80,6 +80,30 @@ pub enum Error {
         problem: String,
     },
 
+    /// A trial cannot be trained again.
+    #[error("{storage}: {problem}")]
+    Trial {
+        /// The study.
+        storage: String,
+        /// Why not.
+        problem: String,
+    },
+
+    /// The dataset is not the one a study was made with.
+    #[error(
+        "the {part} of {dataset} are not those the study was made with: they had hash {was}, and now have {now}"
+    )]
+    OtherData {
+        /// The dataset.
+        dataset: String,
+        /// What differs.
+        part: String,
+        /// The hash it had.
+        was: String,
+        /// The hash it has.
+        now: String,
+    },
+
     /// A search space cannot be used.
     #[error("search space {name}: {problem}")]
     SearchSpace {
@@ -87,6 +111,29 @@ pub enum Error {
         name: String,
         /// What is wrong with it.
         problem: String,
+    },
+
+    /// A study belongs to another experiment.
+    #[error("study '{study}' was begun with {part} {was}, and this is {part} {now}")]
+    OtherExperiment {
+        /// The study.
+        study: String,
+        /// What differs.
+        part: String,
+        /// What it was.
+        was: String,
+        /// What it is now.
+        now: String,
+    },
+
+    /// A study of an earlier version, which did not write down what decides its results.
+    #[error(
+        "study '{study}' does not say what it was begun with (hashes of the data, schedule, pruning): it can be listed \
+         and tabled, but not continued"
+    )]
+    NoRecord {
+        /// The study.
+        study: String,
     },
 
     /// A trial would take too much memory.
@@ -127,6 +174,10 @@ impl Error {
             Self::OtherGraph { .. } => {
                 Some("a model predicts only for the graph it was trained on; train it again".into())
             }
+            Self::OtherExperiment { .. } | Self::NoRecord { .. } => {
+                Some("--study-name NAME keeps another study in the same file".into())
+            }
+            Self::Trial { .. } => Some("--study-name names one study of the file, --trial one trial".into()),
             Self::Tune(error) => error.hint(),
             Self::SearchSpace { .. } => {
                 Some("qdc space show paper --model gcn+qdc shows one that works".into())

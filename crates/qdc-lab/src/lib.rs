@@ -1,21 +1,28 @@
 //! Experiments: models by name, their hyper-parameters, rewirings of a graph, training runs and their records.
 
 mod architecture;
+mod batch;
 pub mod closest;
+mod config;
 mod error;
+pub mod experiment;
 pub mod hyperparameters;
 mod model;
 mod rewiring;
 mod run;
 mod saved;
+mod scores;
 pub mod table;
 pub mod tune;
 
 pub use architecture::architecture;
+pub use config::{Config, ScheduleConfig, TowerConfig};
 pub use error::Error;
+pub use experiment::{DatasetIdentity, Experiment};
 pub use hyperparameters::Hyperparameters;
 pub use model::{Model, NetworkKind, RewiringKind, Tower};
 pub use qdc_nn::training::{Keep, Scores};
 pub use rewiring::{Rewired, Rewiring, RewiringReport, Rewirings};
-pub use run::{Experiment, Patience, Run, RunRecord, train};
+pub use run::{Patience, Run, RunRecord, Training, train};
 pub use saved::{SavedConfiguration, SavedModel, graph_hash, save_best};
+pub use scores::Summary;

@@ -2,18 +2,19 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
-use qdc_nn::training::{Keep, Schedule, Scores, Step, Trained, check_split, train_split, untrained_classes};
+use qdc_nn::training::{Keep, Schedule, Scores, Step, check_split, untrained_classes};
 use qdc_nn::{Architecture, EarlyStopping};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::{architecture, inputs};
+use crate::batch::Batch;
+use crate::experiment::{DatasetIdentity, Experiment};
 use crate::rewiring::{RewiringReport, Rewirings};
+use crate::scores::Summary;
 use crate::{Error, Hyperparameters, Model};
 
 /// How long to train: the published rule by default.
@@ -33,13 +34,13 @@ impl Default for Patience {
 
 /// What to train and on what.
 #[derive(Clone, Copy, Debug)]
-pub struct Experiment<'a> {
+pub struct Training<'a> {
     /// The dataset.
     pub dataset: &'a Dataset,
     /// The model and its hyper-parameters.
     pub hyperparameters: &'a Hyperparameters,
-    /// The seed of the run; split k draws from its own stream, whatever other splits are run.
-    pub seed: u64,
+    /// The seeds every split is trained with; split k draws from its own stream, whatever other splits are run.
+    pub seeds: &'a [u64],
     /// The splits to train, by number.
     pub splits: &'a [usize],
     /// How long to train.
@@ -48,6 +49,38 @@ pub struct Experiment<'a> {
     pub metric: Metric,
     /// What to keep besides the record.
     pub keep: Keep,
+}
+
+impl Training<'_> {
+    /// The record of all that decides the result.
+    pub fn experiment(&self) -> Experiment {
+        Experiment {
+            version: Experiment::VERSION.to_owned(),
+            dataset: DatasetIdentity::of(self.dataset),
+            splits: self.splits.to_vec(),
+            model: self.hyperparameters.model().clone(),
+            hyperparameters: self.hyperparameters.written(),
+            schedule: self.patience,
+            metric: self.metric,
+            seeds: self.seeds.to_vec(),
+            search: None,
+        }
+    }
+
+    /// Looks at the splits before any work is done.
+    fn check(&self) -> Result<(), Error> {
+        let Self { dataset, splits, metric, .. } = *self;
+        let absent = |&&split: &&usize| split >= dataset.splits.len();
+        let none = (splits.is_empty() && dataset.splits.is_empty()).then_some(&0);
+        if let Some(&split) = splits.iter().find(absent).or(none) {
+            let (dataset, splits) = (dataset.name.clone(), dataset.splits.len());
+            return Err(Error::NoSuchSplit { split, dataset, splits });
+        }
+        for &number in splits {
+            check_split(&dataset.splits[number], number, &dataset.labels, dataset.classes, metric)?;
+        }
+        Ok(())
+    }
 }
 
 /// The record of a run: what `qdc train --json` prints.
@@ -59,17 +92,21 @@ pub struct RunRecord {
     pub model: Model,
     /// All hyper-parameters, defaults included.
     pub hyperparameters: Hyperparameters,
-    /// The seed.
+    /// The hash of the experiment.
+    pub experiment: String,
+    /// The first seed.
     pub seed: u64,
+    /// Every seed.
+    pub seeds: Vec<u64>,
     /// What the scores are measured by.
     pub metric: Metric,
-    /// Mean test score over the splits.
+    /// Mean test score over splits and seeds.
     pub test_mean: f64,
-    /// Its standard deviation (ddof 0).
+    /// Its standard deviation (ddof 0) over the splits, each by its mean over the seeds.
     pub test_std: f64,
-    /// Mean validation score over the splits: what tuning sees.
+    /// Mean validation score over splits and seeds: what tuning sees.
     pub validation_mean: f64,
-    /// Every split trained, in order.
+    /// Every split trained, in order, seed after seed.
     pub splits: Vec<Scores>,
     /// The report of the kernel, or of SDRF; none on the plain graph.
     pub kernel: Option<RewiringReport>,
@@ -103,100 +140,84 @@ struct Optimiser {
     weight_decay: f64,
 }
 
-/// Trains a model on the splits asked for, in parallel on rayon's current pool.
+/// Trains a model on the splits asked for with every seed, in parallel on rayon's current pool.
 ///
 /// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it ends, in any
 /// order; if it breaks, no further split begins, and the record says that the run was stopped. The result of a split
-/// does not depend on the other splits or on the number of threads.
+/// does not depend on the other splits, the other seeds or the number of threads.
+///
+/// # Errors
+/// A split that is not there or cannot be trained on; features that are not finite; whatever a rewiring refuses; a stop
+/// asked for.
 pub fn train(
-    experiment: &Experiment<'_>,
+    training: &Training<'_>,
     rewirings: &Rewirings<'_>,
     watch: &Watch,
     on_split: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
 ) -> Result<Run, Error> {
     let start = Instant::now();
-    let Experiment { dataset, hyperparameters, seed, splits, patience, metric, keep } = *experiment;
-    let absent = |&&split: &&usize| split >= dataset.splits.len();
-    let none = (splits.is_empty() && dataset.splits.is_empty()).then_some(&0);
-    if let Some(&split) = splits.iter().find(absent).or(none) {
-        let (dataset, splits) = (dataset.name.clone(), dataset.splits.len());
-        return Err(Error::NoSuchSplit { split, dataset, splits });
-    }
-    for &number in splits {
-        // Before any work is done.
-        check_split(&dataset.splits[number], number, &dataset.labels, dataset.classes, metric)?;
-    }
+    let Training { dataset, hyperparameters, seeds, splits, patience, metric, keep } = *training;
+    training.check()?;
     let architecture = architecture(hyperparameters, dataset.classes);
-    let rewired = rewirings.of_model(hyperparameters, seed, watch)?;
-    let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
-    let inputs = inputs(dataset, hyperparameters, matrices)?;
-    let rewiring_seconds = start.elapsed().as_secs_f64();
     let notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
     let Optimiser { learning_rate, weight_decay } = hyperparameters.of_model();
     let Patience { max_steps, stopping } = patience;
     let schedule = Schedule { learning_rate, weight_decay, max_steps, stopping, metric };
-    let stop = AtomicBool::new(false);
-    let finished: Vec<Option<Trained<f32>>> = splits
-        .par_iter()
-        .with_max_len(1)
-        .map(|&number| {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let split = &dataset.splits[number];
-            let trained = train_split(
-                &architecture,
-                &inputs,
-                &dataset.labels,
-                split,
-                number,
-                &schedule,
-                seed,
-                keep,
-                watch,
-            )?;
-            if on_split(&trained.scores).is_break() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            Ok(Some(trained))
-        })
-        .collect::<Result<_, Error>>()?;
+    let mut rewiring_seconds = 0.0;
+    let (mut reports, mut trained) = (Vec::new(), Vec::new());
+    for &seed in seeds {
+        let before = Instant::now();
+        let rewired = rewirings.of_model(hyperparameters, seed, watch)?;
+        let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
+        let inputs = inputs(dataset, hyperparameters, matrices)?;
+        rewiring_seconds += before.elapsed().as_secs_f64();
+        if reports.is_empty() {
+            reports = rewired.into_iter().map(|made| made.report).collect();
+        }
+        let batch = Batch {
+            architecture: &architecture,
+            inputs: &inputs,
+            labels: &dataset.labels,
+            splits: &dataset.splits,
+            schedule,
+            keep,
+            seed,
+        };
+        let finished = batch.train(splits, watch, on_split)?;
+        let complete = finished.len() == splits.len();
+        trained.extend(finished);
+        if !complete {
+            break;
+        }
+    }
     let (mut scores, mut weights, mut curves) = (Vec::new(), Vec::new(), Vec::new());
-    for trained in finished.into_iter().flatten() {
+    for trained in trained {
         scores.push(trained.scores);
         weights.push(trained.weights);
         curves.push(trained.curve);
     }
-    let (test_mean, test_std) = mean_and_deviation(scores.iter().map(|split| split.test));
-    let (validation_mean, _) = mean_and_deviation(scores.iter().map(|split| split.validation));
+    let summary = Summary::of(&scores);
     let told = |report: &RewiringReport| !matches!(report, RewiringReport::Plain { .. });
     let record = RunRecord {
         dataset: dataset.name.clone(),
         model: hyperparameters.model().clone(),
         hyperparameters: hyperparameters.clone(),
-        seed,
+        experiment: training.experiment().hash(),
+        seed: seeds.first().copied().unwrap_or(0),
+        seeds: seeds.to_vec(),
         metric,
-        test_mean,
-        test_std,
-        validation_mean,
-        stopped: scores.len() < splits.len(),
+        test_mean: summary.test_mean,
+        test_std: summary.test_std,
+        validation_mean: summary.validation_mean,
+        stopped: scores.len() < splits.len() * seeds.len(),
         splits: scores,
-        kernel: rewired.iter().map(|made| (*made.report).clone()).find(told),
+        kernel: reports.iter().map(|report| (**report).clone()).find(told),
         rewiring_seconds,
         seconds: start.elapsed().as_secs_f64(),
         notes,
     };
     Ok(Run { record, architecture, weights, curves })
-}
-
-/// Mean and standard deviation (ddof 0), in the order given; 0 of nothing.
-fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let values: Vec<f64> = values.collect();
-    let count = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
-    (mean, variance.sqrt())
 }
 
 /// Classes that cannot be learnt, told once for each class.

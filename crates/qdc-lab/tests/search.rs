@@ -21,9 +21,12 @@ fn run(file: &Path) -> Result<(), Error> {
     let space = SearchSpace::from_toml("small", SPACE, "gcn".parse()?)?;
     let settings = Search {
         dataset: &dataset,
+        source: None,
+        splits: &(0..dataset.splits.len()).collect::<Vec<usize>>(),
         space: &space,
         trials: 6,
         seed: 3,
+        seeds: 1,
         batch: 2,
         jobs: 2,
         sampler: Sampler::Tpe,

@@ -6,7 +6,7 @@ use qdc_core::{Features, Metric, Split, UNLABELLED, Watch};
 use qdc_data::{DataDir, Dataset, EdgeReading, Shares};
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
-    Error, Experiment, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedModel, save_best,
+    Error, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedModel, Training, save_best,
 };
 use qdc_nn::training::Step;
 use qdc_nn::{Criterion, EarlyStopping};
@@ -34,9 +34,9 @@ fn train(
     let patience = Patience { max_steps: 60, ..Patience::default() };
     let keep = Keep { weights: true, curve: true };
     let metric = Metric::Accuracy;
-    let experiment = Experiment { dataset, hyperparameters: values, seed: 7, splits, patience, metric, keep };
+    let training = Training { dataset, hyperparameters: values, seeds: &[7], splits, patience, metric, keep };
     let rewirings = Rewirings::new(&dataset.graph);
-    pool.install(|| qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(())))
+    pool.install(|| qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(())))
 }
 
 #[test]
@@ -92,18 +92,17 @@ fn metric_and_criterion_decide_which_step_counts() {
     for metric in Metric::ALL {
         for criterion in [Criterion::Metric, Criterion::Loss] {
             let stopping = EarlyStopping { patience: 15, warm_up: 0, criterion };
-            let experiment = Experiment {
+            let training = Training {
                 dataset: &dataset,
                 hyperparameters: &values,
-                seed: 7,
+                seeds: &[7],
                 splits: &[1],
                 patience: Patience { max_steps: 60, stopping },
                 metric,
                 keep: Keep { curve: true, weights: false },
             };
             let rewirings = Rewirings::new(&dataset.graph);
-            let run =
-                qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
+            let run = qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
             let run = run.unwrap();
             let (scores, curve) = (&run.record.splits[0], &run.curves[0]);
             let better = |a: &Step, b: &Step| match criterion {
@@ -154,17 +153,17 @@ fn roc_auc_is_refused_where_a_set_has_one_class_only() {
     let validation: Vec<u32> = of_class_zero.collect();
     dataset.splits[0] = Split::new(120, split.train().to_vec(), validation, split.test().to_vec()).unwrap();
     let values = values("mlp", &[]);
-    let experiment = Experiment {
+    let training = Training {
         dataset: &dataset,
         hyperparameters: &values,
-        seed: 0,
+        seeds: &[0],
         splits: &[0],
         patience: Patience::default(),
         metric: Metric::Auc,
         keep: Keep::default(),
     };
     let rewirings = Rewirings::new(&dataset.graph);
-    let error = qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
+    let error = qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("the validation set of split 0") && error.contains("ROC-AUC"), "{error}");
 }
@@ -206,16 +205,16 @@ fn bad_input_is_an_error_with_the_place() {
     dataset.splits[0] = Split::new(120, vec![], validation, test).unwrap();
     let (hyperparameters, patience) = (&values, Patience::default());
     let splits = &[1, 0];
-    let experiment = Experiment {
+    let training = Training {
         dataset: &dataset,
         hyperparameters,
-        seed: 7,
+        seeds: &[7],
         splits,
         patience,
         metric: Metric::Accuracy,
         keep: Keep::default(),
     };
-    let error = qdc_lab::train(&experiment, &Rewirings::new(&dataset.graph), &Watch::silent(), &|record| {
+    let error = qdc_lab::train(&training, &Rewirings::new(&dataset.graph), &Watch::silent(), &|record| {
         panic!("split {} was trained before split 0 was looked at", record.split)
     });
     assert_eq!(error.unwrap_err().to_string(), "the training set of split 0 is empty");
@@ -261,10 +260,10 @@ fn the_callback_can_end_a_run() {
     let dataset = dataset();
     let values = values("mlp", &[]);
     let patience = Patience { max_steps: 2, ..Patience::default() };
-    let experiment = Experiment {
+    let training = Training {
         dataset: &dataset,
         hyperparameters: &values,
-        seed: 0,
+        seeds: &[0],
         splits: &[0, 1, 2, 3],
         patience,
         metric: Metric::Accuracy,
@@ -273,7 +272,7 @@ fn the_callback_can_end_a_run() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let rewirings = Rewirings::new(&dataset.graph);
     let run = pool
-        .install(|| qdc_lab::train(&experiment, &rewirings, &Watch::silent(), &|_| ControlFlow::Break(())))
+        .install(|| qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Break(())))
         .unwrap();
     assert!(run.record.stopped);
     assert!(run.record.splits.len() < 4);

@@ -1,7 +1,8 @@
 //! Giving up trials that look hopeless.
 
 /// Whether trials that look hopeless are given up early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Pruning {
     /// Never: the published setting.
     #[default]

@@ -5,18 +5,18 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
-use qdc_core::Metric;
+use qdc_data::Shares;
 use qdc_lab::hyperparameters::TABLE;
-use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, Rewirings, Run, RunRecord, save_best};
-use qdc_nn::{Criterion, EarlyStopping};
+use qdc_lab::{Config, DatasetIdentity, Keep, Model, Rewirings, Run, RunRecord, Scores, Training, save_best};
 use serde::Serialize;
 
-use crate::arguments::words;
+use super::study::open_existing;
 use crate::failure::Failure;
-use crate::graph_arguments::DatasetArguments;
+use crate::graph_arguments::EdgeArguments;
 use crate::model_argument::model;
 use crate::output::{self, Show};
 use crate::session::Session;
+use crate::training_arguments::{TrainingArguments, metric, seeds, split, splits};
 
 /// Train a model on the splits of a dataset
 ///
@@ -24,80 +24,116 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 #[command(after_long_help = hyperparameter_help())]
 pub(crate) struct Train {
+    /// A dataset (cora), a dataset .npz, or a labelled generator (csbm:n=1000,homophily=0.2)
+    #[arg(value_name = "DATASET", required_unless_present_any = ["config", "from"])]
+    dataset: Option<String>,
     #[command(flatten)]
-    dataset: DatasetArguments,
-    /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph
-    #[arg(long, value_name = "MODEL", value_parser = model)]
-    model: Model,
+    edges: EdgeArguments,
+    /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph; towers are joined by /
+    #[arg(long, value_name = "MODEL", value_parser = model, required_unless_present_any = ["config", "from"])]
+    #[arg(conflicts_with_all = ["config", "from"])]
+    model: Option<Model>,
+    /// Train what a TOML file says; options come before it
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "from")]
+    config: Option<PathBuf>,
+    /// Train a trial of a study again, with the same scores
+    #[arg(long, value_name = "STUDY")]
+    from: Option<String>,
+    /// The study of the file, where it holds several
+    #[arg(long, value_name = "NAME", requires = "from")]
+    study_name: Option<String>,
+    /// The trial of the study [default: the best]
+    #[arg(long, value_name = "N", requires = "from")]
+    trial: Option<u64>,
     /// A hyper-parameter; may be repeated (names: --help)
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
-    /// The splits to train: 0-9, or 0,3,5 [default: all]
-    #[arg(long, value_name = "LIST", value_parser = split_list)]
-    splits: Option<SplitList>,
-    /// The most steps there can be
-    #[arg(long, value_name = "N", default_value_t = Patience::default().max_steps)]
-    max_steps: usize,
-    /// Stop when validation has not improved for this many steps
-    #[arg(long, value_name = "N", default_value_t = Patience::default().stopping.patience)]
-    patience: usize,
-    /// Do not stop within this many steps
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    warm_up: usize,
-    /// What the scores are, and what decides which step is the best [default: the dataset's usual one; accuracy]
-    #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
-    metric: Option<Metric>,
-    /// Which step is the best: the one with the best metric on validation, or with the lowest loss
-    #[arg(long, default_value = "metric", value_parser = words::<Criterion>(&["metric", "loss"]))]
-    stop: Criterion,
+    #[command(flatten)]
+    training: TrainingArguments,
+    /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own
+    /// [default: the dataset's own; 48/32/20 where it has none]
+    #[arg(long, value_name = "A/B/C")]
+    split: Option<Shares>,
+    /// Fixes every random choice [default: 0]
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Train every split with this many seeds: S, S + 1, ... [default: 1]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
     /// Save the weights of the split that is best on validation
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Write losses and scores of every step
     #[arg(long, value_name = "FILE.csv")]
     curves: Option<PathBuf>,
+    /// Write the scores of every split and seed
+    #[arg(long, value_name = "FILE.csv")]
+    scores: Option<PathBuf>,
 }
 
-/// The list given to `--splits`; a type of its own, so that one option takes one list.
-#[derive(Debug, Clone)]
-struct SplitList(Vec<usize>);
-
 impl Train {
+    /// What is to be trained: the file, the trial or the options, and options over it.
+    fn config(&self, session: &Session) -> Result<Config, Failure> {
+        let mut config = match (&self.config, &self.from) {
+            (Some(path), _) => Config::read(path)?,
+            (None, Some(study)) => {
+                let mut storage = open_existing(study)?;
+                let name = self.study_name.as_deref();
+                let (config, trial) = Config::of_trial(storage.as_mut(), name, self.trial)?;
+                session.watch.note(&format!("trial {trial} of {study}"));
+                config
+            }
+            (None, None) => Config { model: self.model.clone(), ..Config::default() },
+        };
+        if self.dataset.is_some() || self.split.is_some() {
+            config.identity = None; // another dataset on purpose
+        }
+        config.dataset = self.dataset.clone().or(config.dataset);
+        config.split = self.split.map(|shares| shares.to_string()).or(config.split);
+        config.seed = self.seed.or(config.seed);
+        config.seeds = self.seeds.or(config.seeds);
+        Ok(self.training.onto(config))
+    }
+
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let mut hyperparameters = Hyperparameters::new(self.model.clone());
+        let config = self.config(session)?;
+        let mut hyperparameters = config.hyperparameters()?;
         for (name, value) in &self.set {
             hyperparameters.set(name, value)?;
         }
-        for path in self.save.iter().chain(&self.curves) {
+        for path in self.save.iter().chain(&self.curves).chain(&self.scores) {
             output::check_writable(path)?; // before the work, not after it
         }
-        let dataset = self.dataset.load(session)?;
-        let splits = self.splits.map_or_else(|| (0..dataset.splits.len()).collect(), |list| list.0);
-        let experiment = Experiment {
+        let seed = config.seed.unwrap_or(0);
+        let seeds = seeds(seed, config.seeds.unwrap_or(1))?;
+        let Some(name) = &config.dataset else {
+            return Err(Failure::usage("name a DATASET: the file says none"));
+        };
+        let shares = config.split.as_deref().map(str::parse).transpose().map_err(Failure::usage)?;
+        let dataset = qdc_data::open(name, &session.data_dir(), self.edges.reading())?.into_dataset()?;
+        let dataset = split(dataset, shares, seed, session);
+        if let Some(identity) = &config.identity {
+            DatasetIdentity::of(&dataset).check(identity)?;
+        }
+        let training = Training {
             dataset: &dataset,
             hyperparameters: &hyperparameters,
-            seed: self.dataset.seed(),
-            splits: &splits,
-            patience: Patience {
-                max_steps: self.max_steps,
-                stopping: EarlyStopping {
-                    patience: self.patience,
-                    warm_up: self.warm_up,
-                    criterion: self.stop,
-                },
-            },
-            metric: self.metric.unwrap_or_else(|| dataset.usual_metric()),
+            seeds: &seeds,
+            splits: &splits(&config, &dataset),
+            patience: config.schedule.patience(),
+            metric: metric(&config, &dataset),
             keep: Keep { weights: self.save.is_some(), curve: self.curves.is_some() },
         };
         let rewirings = Rewirings::new(&dataset.graph);
-        let run = qdc_lab::train(&experiment, &rewirings, &session.watch, &|_| ControlFlow::Continue(()))?;
-        if let Some(path) = &self.curves {
-            let csv = curves(&run);
-            output::write_file(path, csv.as_bytes())?;
+        let run = qdc_lab::train(&training, &rewirings, &session.watch, &|_| ControlFlow::Continue(()))?;
+        for (path, csv) in [(&self.curves, curves as fn(&Run) -> String), (&self.scores, scores)] {
+            if let Some(path) = path {
+                output::write_file(path, csv(&run).as_bytes())?;
+            }
         }
         let mut saved = None;
         if let Some(path) = &self.save {
-            let best = save_best(path, &run, &dataset, self.dataset.name(), &session.watch)?;
+            let best = save_best(path, &run, &dataset, name, &session.watch)?;
             let Some(best) = best else {
                 return Err(Failure::new("no split had a finite loss, so there are no weights to save"));
             };
@@ -121,13 +157,19 @@ impl Show for Trained<'_> {
     fn text(&self) -> String {
         let record = self.record;
         let metric = record.metric.title();
-        let mut text =
-            format!("{} on {}, seed {}, {metric} in %\n\n", record.model, record.dataset, record.seed);
-        text += "split   train  validation    test  steps  seconds\n";
+        let several = record.seeds.len() > 1;
+        let seeds = match record.seeds.as_slice() {
+            [first, .., last] => format!("seeds {first} to {last}"),
+            _ => format!("seed {}", record.seed),
+        };
+        let mut text = format!("{} on {}, {seeds}, {metric} in %\n\n", record.model, record.dataset);
+        text += if several { "split  seed " } else { "split " };
+        text += "  train  validation    test  steps  seconds\n";
         for split in &record.splits {
+            let seed = if several { format!("  {:>4}", split.seed) } else { String::new() };
             let _ = write!(
                 text,
-                "{:>5}  {:>6.2}  {:>10.2}  {:>6.2}  {:>5}  {:>7.2}",
+                "{:>5}{seed}  {:>6.2}  {:>10.2}  {:>6.2}  {:>5}  {:>7.2}",
                 split.split,
                 100.0 * split.train,
                 100.0 * split.validation,
@@ -142,11 +184,12 @@ impl Show for Trained<'_> {
         }
         let _ = writeln!(
             text,
-            "\ntest {:.2} ± {:.2} %, validation {:.2} %, over {} splits in {:.2} s",
+            "\ntest {:.2} ± {:.2} %, validation {:.2} %, over {} splits{} in {:.2} s",
             100.0 * record.test_mean,
             100.0 * record.test_std,
             100.0 * record.validation_mean,
-            record.splits.len(),
+            record.splits.len() / record.seeds.len().max(1),
+            if several { format!(" and {} seeds", record.seeds.len()) } else { String::new() },
             record.seconds
         );
         text
@@ -154,13 +197,14 @@ impl Show for Trained<'_> {
 }
 
 fn curves(run: &Run) -> String {
-    let mut csv = String::from("split,step,train_loss,validation_loss,train,validation,test\n");
+    let mut csv = String::from("split,seed,step,train_loss,validation_loss,train,validation,test\n");
     for (record, steps) in run.record.splits.iter().zip(&run.curves) {
         for step in steps {
             let _ = writeln!(
                 csv,
-                "{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{}",
                 record.split,
+                record.seed,
                 step.step,
                 step.train_loss,
                 step.validation_loss,
@@ -173,29 +217,18 @@ fn curves(run: &Run) -> String {
     csv
 }
 
+fn scores(run: &Run) -> String {
+    let mut csv = String::from("split,seed,train,validation,test,steps,seconds\n");
+    for one in &run.record.splits {
+        let Scores { split, seed, train, validation, test, steps, seconds, .. } = one;
+        let _ = writeln!(csv, "{split},{seed},{train},{validation},{test},{steps},{seconds}");
+    }
+    csv
+}
+
 fn assignment(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("it must look like hidden=64")?;
     Ok((name.trim().into(), value.trim().into()))
-}
-
-fn split_list(text: &str) -> Result<SplitList, String> {
-    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| format!("'{text}' is not a split"));
-    let mut splits = Vec::new();
-    for part in text.split(',') {
-        match part.split_once('-') {
-            Some((first, last)) => {
-                let (first, last) = (number(first)?, number(last)?);
-                if last < first || last - first > 1_000_000 {
-                    return Err(format!("{first}-{last} is not a range of splits"));
-                }
-                splits.extend(first..=last);
-            }
-            None => splits.push(number(part)?),
-        }
-    }
-    splits.sort_unstable();
-    splits.dedup();
-    Ok(SplitList(splits))
 }
 
 /// The table of hyper-parameters, for `--help`.

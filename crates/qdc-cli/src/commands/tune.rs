@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use qdc_core::Metric;
 use qdc_data::{Dataset, EdgeReading, NAMES, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
-use qdc_lab::{Model, Patience};
+use qdc_lab::{Config, Model};
 use qdc_tune::{Pruning, Sampler, storage};
 use serde::Serialize;
+use serde_json::json;
 
-use crate::arguments::words;
 use crate::failure::Failure;
 use crate::model_argument::model;
 use crate::output::Show;
 use crate::session::Session;
+use crate::training_arguments::{TrainingArguments, metric, split, splits};
 use crate::units::Bytes;
 
 /// Search the hyper-parameters of a model on a dataset
@@ -42,10 +42,13 @@ pub(crate) struct Tune {
     /// The study file, or postgresql://user@host/database
     #[arg(long, value_name = "STUDY", default_value = "studies.db")]
     study: String,
+    /// The study's name in the file; with --all the beginning of the names [default: DATASET MODEL SPACE]
+    #[arg(long, value_name = "NAME")]
+    study_name: Option<String>,
     /// Trials at once [default: as many as the batch and the threads allow]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Results that may be missing when a point is chosen; with the seed it fixes what is found
+    /// Trial n may not look at the last N-1 trials; seed and N determine the search
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
     /// Fixes every random choice
@@ -54,9 +57,11 @@ pub(crate) struct Tune {
     /// Who proposes points
     #[arg(long, value_name = "NAME", default_value = "tpe")]
     sampler: SamplerName,
-    /// What is searched for and shown [default: the dataset's usual one; accuracy]
-    #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
-    metric: Option<Metric>,
+    #[command(flatten)]
+    training: TrainingArguments,
+    /// Score the best trial with this many seeds in the end: S, S + 1, ...
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: u64,
     /// Give up trials whose running mean over splits is below the median of others
     #[arg(long)]
     prune: bool,
@@ -66,7 +71,8 @@ pub(crate) struct Tune {
     /// A trial that takes longer is a failure
     #[arg(long, value_name = "TIME", value_parser = duration)]
     trial_time: Option<Duration>,
-    /// Make ten random splits with these percentages where the dataset has none
+    /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own
+    /// [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
     split: Option<Shares>,
 }
@@ -89,8 +95,8 @@ impl Tune {
             let (Some(dataset), Some(model)) = (&self.dataset, &self.model) else {
                 return Err(Failure::usage("name a DATASET and a --model, or --all"));
             };
-            let dataset = self.load(dataset, session)?;
-            let report = self.search(&dataset, model.clone(), until, session)?;
+            let read = self.load(dataset, session)?;
+            let report = self.search((dataset, &read), model.clone(), until, session)?;
             return session.show(&report_of(report));
         }
         let datasets: Vec<String> = self
@@ -113,7 +119,7 @@ impl Tune {
                 if session.watch.stop_requested() {
                     break;
                 }
-                reports.push(report_of(self.search(&dataset, model.clone(), until, session)?));
+                reports.push(report_of(self.search((name, &dataset), model.clone(), until, session)?));
             }
         }
         if reports.is_empty() && !session.watch.stop_requested() {
@@ -125,16 +131,12 @@ impl Tune {
 
     fn load(&self, name: &str, session: &Session) -> Result<Dataset, Failure> {
         let dataset = qdc_data::open(name, &session.data_dir(), EdgeReading::default())?.into_dataset()?;
-        Ok(match self.split {
-            Some(shares) => dataset.with_random_splits(shares, self.seed),
-            None if dataset.splits.is_empty() => dataset.with_random_splits(Shares::default(), self.seed),
-            None => dataset,
-        })
+        Ok(split(dataset, self.split, self.seed, session))
     }
 
     fn search(
         &self,
-        dataset: &Dataset,
+        (source, dataset): (&str, &Dataset),
         model: Model,
         until: Option<Instant>,
         session: &Session,
@@ -144,11 +146,19 @@ impl Tune {
         let threads = rayon::current_num_threads() as u64;
         let jobs = self.jobs.map_or(self.batch.min(threads), u64::from) as usize;
         let Bytes(memory) = session.memory;
+        let config = self.training.onto(Config::default());
+        let source = json!({
+            "dataset": source,
+            "split": self.split.map(|shares| shares.to_string()),
+        });
         let settings = Search {
             dataset,
+            source: Some(source),
+            splits: &splits(&config, dataset),
             space: &space,
             trials: self.trials,
             seed: self.seed,
+            seeds: self.seeds,
             batch: self.batch,
             jobs,
             sampler: match self.sampler {
@@ -160,12 +170,18 @@ impl Tune {
             memory: Some(memory),
             trial_time: self.trial_time,
             until,
-            patience: Patience::default(),
-            metric: self.metric.unwrap_or_else(|| dataset.usual_metric()),
+            patience: config.schedule.patience(),
+            metric: metric(&config, dataset),
             spectra: SpectrumCache::of(&session.data_dir()),
             pool: None,
         };
-        Ok(search(&settings, storage, &study_name(&dataset.name, &space), &session.watch)?)
+        let usual = study_name(&dataset.name, &space);
+        let name = match &self.study_name {
+            None => usual,
+            Some(name) if self.all => format!("{name} {usual}"),
+            Some(name) => name.clone(),
+        };
+        Ok(search(&settings, storage, &name, &session.watch)?)
     }
 }
 
@@ -196,11 +212,12 @@ impl Show for Shown {
         if let Some(best) = &report.best {
             let _ = writeln!(
                 text,
-                "  best: trial {}, validation {:.2} %, test {:.2} ± {:.2} %",
+                "  best: trial {}, validation {:.2} %, test {:.2} ± {:.2} %{}",
                 best.number,
                 100.0 * best.validation,
                 100.0 * best.test_mean,
-                100.0 * best.test_std
+                100.0 * best.test_std,
+                if best.seeds > 1 { format!(" over {} seeds", best.seeds) } else { String::new() }
             );
             for (name, value) in &best.parameters {
                 let _ = writeln!(

@@ -24,6 +24,11 @@ impl Name {
         Self { tower: Some(tower), line }
     }
 
+    /// The spelling of a tower's own, whether or not there is such a line.
+    pub(crate) fn own(tower: usize, line: &str) -> String {
+        format!("tower{}_{line}", tower + 1)
+    }
+
     /// Reads a name and checks that `model` has it.
     ///
     /// # Errors

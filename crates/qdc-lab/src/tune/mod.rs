@@ -1,7 +1,9 @@
 //! Tuning: search spaces, the search itself, and what came of it.
 
 mod coordinator;
+pub(crate) mod identity;
 mod presets;
+pub(crate) mod rescore;
 mod search;
 mod space;
 mod trial;

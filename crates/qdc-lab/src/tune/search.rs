@@ -12,12 +12,13 @@ use qdc_data::{Dataset, SpectrumCache};
 use qdc_tune::storage::Storage;
 use qdc_tune::{Asked, Direction, Pruning, Sampler, State, Study};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
-use super::trial::{Limits, Trial, Verdict};
-use crate::{Error, Patience, Rewirings, Scores};
+use super::trial::{Trial, Verdict};
+use super::{identity, rescore};
+use crate::{Error, Patience, Rewirings, Scores, Summary};
 
 /// What to search, and within which limits.
 #[derive(Debug, Clone)]
@@ -28,8 +29,14 @@ pub struct Search<'a> {
     pub space: &'a SearchSpace,
     /// How many trials the study shall have.
     pub trials: usize,
+    /// How the dataset was named and split, for who trains a trial again.
+    pub source: Option<Value>,
+    /// The splits every trial is trained on, by number.
+    pub splits: &'a [usize],
     /// The seed of points and of training.
     pub seed: u64,
+    /// Seeds the best trial is scored with in the end: `seed` and those that follow it.
+    pub seeds: u64,
     /// Results that may be missing when a point is chosen; fixes what is found.
     pub batch: u64,
     /// Trials at once, at most `batch`.
@@ -70,10 +77,12 @@ pub struct Best {
     pub number: u64,
     /// Mean validation score: what was searched for.
     pub validation: f64,
-    /// Mean test score.
+    /// Mean test score over splits and seeds.
     pub test_mean: f64,
     /// Its standard deviation over the splits.
     pub test_std: f64,
+    /// Seeds it was scored with.
+    pub seeds: usize,
     /// The point.
     pub parameters: BTreeMap<String, Value>,
 }
@@ -83,6 +92,8 @@ pub struct Best {
 pub struct SearchReport {
     /// The study's name.
     pub study: String,
+    /// The hash of the experiment.
+    pub experiment: String,
     /// Where it is kept.
     pub storage: String,
     /// Finished trials.
@@ -127,26 +138,19 @@ pub fn search(
         .seed(search.seed)
         .batch(search.batch)
         .pruning(search.pruning);
-    describe(&mut study, search)?;
-    let splits: Vec<usize> = (0..search.dataset.splits.len()).collect();
+    let experiment = identity::record(search)?;
+    identity::identify(&mut study, &experiment)?;
+    identity::describe(&mut study, search)?;
     let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
-    let rewirings = if finished < search.trials {
+    let rewirings = if finished < search.trials || search.seeds > 1 {
         search.compute(|| rewirings(search, watch))?
     } else {
         Rewirings::new(&search.dataset.graph)
     };
-    let trial = Trial {
-        dataset: search.dataset,
-        rewirings: &rewirings,
-        splits: &splits,
-        seed: search.seed,
-        patience: search.patience,
-        metric: search.metric,
-        limits: Limits { memory: search.memory, time: search.trial_time },
-        watch,
-    };
+    let experiment = experiment.hash();
+    let trial = Trial { search, rewirings: &rewirings, experiment: &experiment, watch };
     let mut coordinator = Coordinator::new(&mut study, watch);
     let (sender, receiver) = mpsc::channel::<Message>();
     std::thread::scope(|scope| {
@@ -194,6 +198,9 @@ pub fn search(
     });
     let duplicates = coordinator.end()?;
     study.synchronise()?;
+    if search.seeds > 1 && !watch.stop_requested() {
+        search.compute(|| rescore::rescore(&mut study, search, &rewirings, watch))?;
+    }
     Ok(report(&study, search, duplicates, watch.stop_requested(), start.elapsed()))
 }
 
@@ -218,31 +225,6 @@ fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Er
     }
 }
 
-/// What a reader of the study file wants to know.
-fn describe(study: &mut Study, search: &Search<'_>) -> Result<(), Error> {
-    let statistics = search.dataset.statistics()?;
-    let facts = [
-        ("dataset", json!(search.dataset.name)),
-        ("model", json!(search.space.model)),
-        ("space", json!(search.space.name)),
-        ("fixed", json!(search.space.fixed)),
-        ("seed", json!(search.seed)),
-        ("metric", json!(search.metric)),
-        ("batch", json!(search.batch)),
-        ("sampler", json!(search.sampler)),
-        ("trials", json!(search.trials)),
-        ("nodes", json!(statistics.nodes)),
-        ("edges", json!(statistics.edges)),
-        ("homophily", json!(statistics.homophily)),
-    ];
-    for (key, value) in facts {
-        if study.attributes().get(key) != Some(&value) {
-            study.set_attribute(key, value)?;
-        }
-    }
-    Ok(())
-}
-
 fn report(
     study: &Study,
     search: &Search<'_>,
@@ -259,16 +241,22 @@ fn report(
     }
     let best = study.best().map(|trial| {
         let number = |key: &str| trial.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        let rescored = rescore::scores(study.attributes(), trial.number).map(|scores| Summary::of(&scores));
+        let once = (number("test_mean"), number("test_std"), 1);
+        let (test_mean, test_std, seeds) =
+            rescored.map_or(once, |summary| (summary.test_mean, summary.test_std, summary.seeds));
         Best {
             number: trial.number,
             validation: trial.value.unwrap_or(f64::NAN),
-            test_mean: number("test_mean"),
-            test_std: number("test_std"),
+            test_mean,
+            test_std,
+            seeds,
             parameters: trial.parameters(),
         }
     });
     SearchReport {
         study: study.name().to_owned(),
+        experiment: study.attributes().get(identity::HASH).and_then(Value::as_str).unwrap_or_default().into(),
         storage: study.storage(),
         trials: finished,
         failed,

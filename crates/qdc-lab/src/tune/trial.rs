@@ -3,22 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use qdc_core::Watch;
 use qdc_core::watch::{Observer, PhaseId};
-use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_tune::Outcome;
 use serde_json::json;
 
-use crate::{Error, Experiment, Hyperparameters, Keep, Patience, Rewirings, RunRecord, Scores};
-
-/// Limits of a trial.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) memory: Option<u64>,
-    pub(super) time: Option<Duration>,
-}
+use super::Search;
+use super::identity::HASH;
+use crate::{Error, Hyperparameters, Keep, Rewirings, RunRecord, Scores, Training};
 
 /// Why a trial was stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,13 +75,10 @@ pub(super) enum Verdict {
 }
 
 pub(super) struct Trial<'a> {
-    pub(super) dataset: &'a Dataset,
+    pub(super) search: &'a Search<'a>,
     pub(super) rewirings: &'a Rewirings<'a>,
-    pub(super) splits: &'a [usize],
-    pub(super) seed: u64,
-    pub(super) patience: Patience,
-    pub(super) metric: Metric,
-    pub(super) limits: Limits,
+    /// The hash of the experiment.
+    pub(super) experiment: &'a str,
     pub(super) watch: &'a Watch,
 }
 
@@ -97,20 +89,24 @@ impl Trial<'_> {
         switch: &Switch,
         on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Verdict {
-        let end = self.limits.time.map(|time| Instant::now() + time);
+        let end = self.search.trial_time.map(|time| Instant::now() + time);
         let watch = Watch::new(TrialObserver { search: self.watch.clone(), switch: switch.clone(), end });
         match self.train(hyperparameters, &watch, switch, on_split) {
-            Ok(record) if !record.stopped => Verdict::Told(complete(&record)),
-            Err(error) if !error.is_interruption() => Verdict::Told(Outcome::failed(error.to_string())),
+            Ok(record) if !record.stopped => self.told(complete(&record)),
+            Err(error) if !error.is_interruption() => self.told(Outcome::failed(error.to_string())),
             Ok(_) | Err(_) => match switch.state() {
-                Stop::Hopeless => Verdict::Told(Outcome::pruned().with("seed", self.seed)),
+                Stop::Hopeless => self.told(Outcome::pruned().with("seed", self.search.seed)),
                 Stop::Time => {
-                    let limit = self.limits.time.unwrap_or_default().as_secs_f64();
-                    Verdict::Told(Outcome::failed(format!("over the time limit of {limit} s")))
+                    let limit = self.search.trial_time.unwrap_or_default().as_secs_f64();
+                    self.told(Outcome::failed(format!("over the time limit of {limit} s")))
                 }
                 Stop::None | Stop::Search => Verdict::Interrupted,
             },
         }
+    }
+
+    fn told(&self, outcome: Outcome) -> Verdict {
+        Verdict::Told(outcome.with(HASH, self.experiment))
     }
 
     fn train(
@@ -120,24 +116,25 @@ impl Trial<'_> {
         switch: &Switch,
         on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Result<RunRecord, Error> {
-        let rewired = self.rewirings.of_model(hyperparameters, self.seed, watch)?;
-        if let Some(limit) = self.limits.memory {
+        let Search { dataset, seed, .. } = *self.search;
+        let rewired = self.rewirings.of_model(hyperparameters, seed, watch)?;
+        if let Some(limit) = self.search.memory {
             let entries: usize = rewired.iter().map(|made| made.matrix.matrix().entries()).sum();
-            let needed = memory(hyperparameters, self.dataset, entries);
+            let needed = memory(hyperparameters, dataset, entries);
             if needed > limit {
                 return Err(Error::OverMemory { needed, limit });
             }
         }
-        let experiment = Experiment {
-            dataset: self.dataset,
+        let training = Training {
+            dataset,
             hyperparameters,
-            seed: self.seed,
-            splits: self.splits,
-            patience: self.patience,
-            metric: self.metric,
+            seeds: &[seed],
+            splits: self.search.splits,
+            patience: self.search.patience,
+            metric: self.search.metric,
             keep: Keep { weights: false, curve: false },
         };
-        let run = crate::train(&experiment, self.rewirings, watch, &|record| {
+        let run = crate::train(&training, self.rewirings, watch, &|record| {
             on_split(record);
             if switch.state() == Stop::None { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -171,7 +168,7 @@ fn complete(record: &RunRecord) -> Outcome {
     Outcome::complete(record.validation_mean)
         .with("test", per_split(|split| split.test))
         .with("validation", per_split(|split| split.validation))
-        .with("steps", json!(record.splits.iter().map(|split| split.steps).collect::<Vec<usize>>()))
+        .with("scores", json!(record.splits))
         .with("test_mean", record.test_mean)
         .with("test_std", record.test_std)
         .with("seed", record.seed)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use qdc_core::Watch;
 use qdc_data::Dataset;
-use qdc_lab::{Experiment, Hyperparameters, Keep, Model, Patience, RewiringKind, Rewirings, Run};
+use qdc_lab::{Hyperparameters, Keep, Model, Patience, RewiringKind, Rewirings, Run, Training};
 use qdc_plot::Report;
 use qdc_plot::figures::{self, Curve, Layer, ModelScore};
 use qdc_plot::report::{Table, Window};
@@ -31,16 +31,16 @@ pub(crate) fn train(
                 hyperparameters.set_value(name, value)?;
             }
         }
-        let experiment = Experiment {
+        let training = Training {
             dataset,
             hyperparameters: &hyperparameters,
-            seed: 0,
+            seeds: &[0],
             splits,
             metric: dataset.usual_metric(),
             patience: Patience::default(),
             keep: Keep { curve: true, ..Keep::default() },
         };
-        let run = qdc_lab::train(&experiment, &rewirings, watch, &|_| ControlFlow::Continue(()))?;
+        let run = qdc_lab::train(&training, &rewirings, watch, &|_| ControlFlow::Continue(()))?;
         each(&run)?;
         runs.push(run);
     }

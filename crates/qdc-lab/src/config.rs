@@ -1,0 +1,301 @@
+//! A run written down: a TOML file, or a trial of a study.
+//!
+//! ```toml
+//! dataset = "cora"
+//! metric = "accuracy"
+//! seed = 0
+//! [[tower]]
+//! network = "gcn"
+//! [[tower]]
+//! network = "gcn"
+//! rewiring = "qdc"
+//! mu = 0.9
+//! [hyperparameters]
+//! hidden = 32
+//! [schedule]
+//! max_steps = 500
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use qdc_core::Metric;
+use qdc_tune::storage::{Storage, StudyRecord};
+use qdc_tune::{State, Trial};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::hyperparameters::Name;
+use crate::model::{NetworkKind, RewiringKind, Tower};
+use crate::tune::identity::RECORD;
+use crate::{Error, Hyperparameters, Model, Patience};
+
+/// A run, as far as it is written down; what is missing has its default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The dataset's name or file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
+    /// The shares of random splits, such as `48/32/20`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<String>,
+    /// The model; or towers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// What the scores are measured by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// The first seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How many seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<u64>,
+    /// The splits to train.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub splits: Option<Vec<usize>>,
+    /// The towers of the model, each with its own hyper-parameters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
+    pub tower: Vec<TowerConfig>,
+    /// Hyper-parameters by name.
+    #[serde(default)]
+    pub hyperparameters: BTreeMap<String, Json>,
+    /// How long to train.
+    #[serde(default)]
+    pub schedule: ScheduleConfig,
+    /// What came of it once; not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Json>,
+    /// The dataset's identity, where a study knows it.
+    #[serde(skip)]
+    pub identity: Option<Json>,
+}
+
+/// A tower of a [`Config`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TowerConfig {
+    /// Its layers.
+    pub network: NetworkKind,
+    /// What is done to the graph.
+    #[serde(default = "plain")]
+    pub rewiring: RewiringKind,
+    /// Its hyper-parameters.
+    #[serde(flatten)]
+    pub parameters: BTreeMap<String, Json>,
+}
+
+fn plain() -> RewiringKind {
+    RewiringKind::Plain
+}
+
+/// How long to train, as far as it is written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleConfig {
+    /// The most steps there can be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<usize>,
+    /// Steps without improvement after which training ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<usize>,
+    /// Steps in which it never ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<usize>,
+    /// Which step is the best.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<qdc_nn::Criterion>,
+}
+
+impl ScheduleConfig {
+    /// The schedule, with the published rule where nothing is said.
+    pub fn patience(&self) -> Patience {
+        let mut patience = Patience::default();
+        let stopping = &mut patience.stopping;
+        stopping.patience = self.patience.unwrap_or(stopping.patience);
+        stopping.warm_up = self.warm_up.unwrap_or(stopping.warm_up);
+        stopping.criterion = self.stop.unwrap_or(stopping.criterion);
+        patience.max_steps = self.max_steps.unwrap_or(patience.max_steps);
+        patience
+    }
+}
+
+impl Config {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no configuration.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let wrong = |problem: String| Error::Configuration { path: path.into(), problem };
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        Self::from_toml(&text).map_err(wrong)
+    }
+
+    /// Reads a text; says what is wrong with it.
+    pub fn from_toml(text: &str) -> Result<Self, String> {
+        let config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        match (&config.model, config.tower.is_empty()) {
+            (Some(_), false) => Err("it has both a model and towers".into()),
+            (None, true) => Err("it has neither a model nor a [[tower]]".into()),
+            _ => Ok(config),
+        }
+    }
+
+    /// The file that [`Config::read`] reads.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is plain data")
+    }
+
+    /// The model with its hyper-parameters.
+    ///
+    /// # Errors
+    /// A model that cannot be built, and names and values that are not its hyper-parameters'.
+    pub fn hyperparameters(&self) -> Result<Hyperparameters, Error> {
+        let model = match &self.model {
+            Some(model) => model.clone(),
+            None => {
+                let towers = self.tower.iter();
+                Model::new(
+                    towers
+                        .map(|&TowerConfig { network, rewiring, .. }| Tower { network, rewiring })
+                        .collect(),
+                )?
+            }
+        };
+        let mut values = Hyperparameters::new(model);
+        for (name, value) in &self.hyperparameters {
+            values.set_json(name, value)?;
+        }
+        for (number, tower) in self.tower.iter().enumerate() {
+            for (line, value) in &tower.parameters {
+                values.set_json(&Name::own(number, line), value)?;
+            }
+        }
+        Ok(values)
+    }
+
+    /// A trial of a study: the best, or the one of that number.
+    ///
+    /// # Errors
+    /// If there is no such study or trial, or it is not one of ours.
+    pub fn of_trial(
+        storage: &mut dyn Storage,
+        study: Option<&str>,
+        number: Option<u64>,
+    ) -> Result<(Self, u64), Error> {
+        let wrong = |problem: String| Error::Trial { storage: storage_name(study), problem };
+        let mut studies = storage.studies()?;
+        if let Some(name) = study {
+            studies.retain(|study| study.name == name);
+        }
+        let names: Vec<&str> = studies.iter().map(|study| study.name.as_str()).collect();
+        let study = match studies.as_slice() {
+            [] => return Err(wrong(format!("{} holds no such study", storage.name()))),
+            [study] => study.clone(),
+            _ => return Err(wrong(format!("{} holds several: {}", storage.name(), names.join(", ")))),
+        };
+        let trials = storage.trials(study.id, 0, &[])?;
+        let trial = match number {
+            Some(number) => trials.iter().find(|trial| trial.number == number),
+            None => best(&trials),
+        };
+        let Some(trial) = trial else {
+            return Err(wrong(number.map_or_else(
+                || format!("study '{}' has no complete trial", study.name),
+                |number| format!("study '{}' has no trial {number}", study.name),
+            )));
+        };
+        Ok((Self::of_record(&study, trial).map_err(wrong)?, trial.number))
+    }
+
+    fn of_record(study: &StudyRecord, trial: &Trial) -> Result<Self, String> {
+        let attribute = |key: &str| study.attributes.get(key).cloned().unwrap_or(Json::Null);
+        let (record, source) = (attribute(RECORD), attribute("source"));
+        let either = |part: &str| if record[part].is_null() { attribute(part) } else { record[part].clone() };
+        let missing = |part: &str| format!("study '{}' does not say its {part}", study.name);
+        let read = |value: Json, part: &str| serde_json::from_value(value).map_err(|_| missing(part));
+        let dataset = if source.is_null() { attribute("dataset") } else { source["dataset"].clone() };
+        let model: String = serde_json::from_value(either("model")).map_err(|_| missing("model"))?;
+        let mut config = Self {
+            dataset: read(dataset, "dataset")?,
+            split: source["split"].as_str().map(str::to_owned),
+            model: Some(model.parse().map_err(|error: Error| error.to_string())?),
+            metric: serde_json::from_value(either("metric")).unwrap_or_default(),
+            seed: record["seeds"][0].as_u64().or_else(|| attribute("seed").as_u64()),
+            splits: serde_json::from_value(record["splits"].clone()).unwrap_or_default(),
+            identity: (!record.is_null()).then(|| record["dataset"].clone()),
+            ..Self::default()
+        };
+        let fixed = if record.is_null() { attribute("fixed") } else { record["hyperparameters"].clone() };
+        config.hyperparameters = serde_json::from_value(fixed).unwrap_or_default();
+        config.hyperparameters.extend(trial.parameters());
+        if let Ok(Patience { max_steps, stopping }) = serde_json::from_value(record["schedule"].clone()) {
+            config.schedule = ScheduleConfig {
+                max_steps: Some(max_steps),
+                patience: Some(stopping.patience),
+                warm_up: Some(stopping.warm_up),
+                stop: Some(stopping.criterion),
+            };
+        }
+        Ok(config)
+    }
+}
+
+fn storage_name(study: Option<&str>) -> String {
+    study.map_or_else(|| "the study".to_owned(), |name| format!("study '{name}'"))
+}
+
+/// The complete trial of the best value; of equals the oldest.
+pub(crate) fn best(trials: &[Trial]) -> Option<&Trial> {
+    let value = |trial: &Trial| trial.value.unwrap_or(f64::NEG_INFINITY);
+    let complete = trials.iter().filter(|trial| trial.state == State::Complete);
+    complete.reduce(|best, trial| if value(best) >= value(trial) { best } else { trial })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREE: &str = "dataset = 'csbm:n=60'\nmetric = 'f1'\nseed = 3\n[[tower]]\nnetwork = 'gcn'\n\
+        [[tower]]\nnetwork = 'gcn'\nrewiring = 'qdc'\nmu = 0.9\n\
+        [[tower]]\nnetwork = 'gat'\nrewiring = 'qdc'\nmu = -0.5\nheads = 2\n\
+        [hyperparameters]\nhidden = 8\n[schedule]\nmax_steps = 7\nstop = 'loss'\n[result]\ntest_mean = 0.5\n";
+
+    #[test]
+    fn towers_have_their_own_values_and_the_rest_is_shared() {
+        let config = Config::from_toml(THREE).unwrap();
+        let values = config.hyperparameters().unwrap();
+        assert_eq!(values.model().to_string(), "gcn/gcn+qdc/gat+qdc");
+        assert_eq!(values.get("tower2_mu"), Some(&0.9.into()));
+        assert_eq!(values.get("tower3_mu"), Some(&(-0.5).into()));
+        assert_eq!(values.get("tower3_heads"), Some(&2u64.into()));
+        assert_eq!(values.get("hidden"), Some(&8u64.into()));
+        let patience = config.schedule.patience();
+        assert_eq!((patience.max_steps, patience.stopping.patience), (7, 50));
+        assert_eq!(patience.stopping.criterion, qdc_nn::Criterion::Loss);
+        assert_eq!((config.metric, config.seed), (Some(Metric::F1), Some(3)));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let config = Config::from_toml(THREE).unwrap();
+        assert_eq!(Config::from_toml(&config.to_toml()).unwrap(), config);
+    }
+
+    #[test]
+    fn a_file_that_is_no_run_is_refused_with_the_place() {
+        for (text, word) in [
+            ("dataset = 'cora'", "neither a model nor"),
+            ("model = 'gcn'\n[[tower]]\nnetwork = 'gcn'", "both a model and towers"),
+            ("model = 'gnc'", "gnc"),
+            ("model = 'gcn'\nsteps = 3", "steps"),
+            ("model = 'gcn'\n[schedule]\nmax_step = 3", "max_step"),
+        ] {
+            let problem = Config::from_toml(text).unwrap_err();
+            assert!(problem.contains(word), "{text}: {problem}");
+        }
+        let error = Config::from_toml("[[tower]]\nnetwork = 'gcn'\nmu = 0.5").unwrap().hyperparameters();
+        assert!(error.unwrap_err().to_string().contains("tower1_mu"));
+    }
+}
