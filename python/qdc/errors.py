@@ -13,7 +13,6 @@ says what (also in the attribute ``hint``).
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 __all__ = [
@@ -32,7 +31,7 @@ class QdcError(Exception):
     hint: str | None
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        self.hint = None if hint is None else _in_python(hint)
+        self.hint = hint
         super().__init__(message if self.hint is None else f"{message}\nhint: {self.hint}")
         self._parts = (message, self.hint)
 
@@ -60,21 +59,3 @@ class ConvergenceError(QdcError, ArithmeticError):
     """A solver stopped before it had everything; ``partial`` is what it has (a ``Spectrum``, or None)."""
 
     partial: Any = None
-
-
-def _in_python(hint: str) -> str:
-    """A hint of the command line in the words of Python: ``--pairs 512`` becomes ``pairs=512``."""
-    if re.search(r"\bqdc [a-z]+ ", hint):
-        return hint  # names a command, which the package installs
-    hint = re.sub(
-        r"(--directed )?--symmetrize or\|max\|mean",
-        'qdc.Graph(A, symmetrize="or"), "max" or "mean"',
-        hint,
-    )
-    hint = re.sub(r"--([a-z-]+) (\d[\w.-]*)", lambda m: f"{_keyword(m[1])}={m[2]}", hint)
-    hint = re.sub(r"--([a-z-]+) (?!or\b|and\b|to\b|if\b)([a-z]\w*)", lambda m: f'{_keyword(m[1])}="{m[2]}"', hint)
-    return re.sub(r"--([a-z-]+)", lambda m: _keyword(m[1]), hint)
-
-
-def _keyword(option: str) -> str:
-    return option.replace("-", "_")

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
+use crate::remedy;
 use crate::spectrum::Spectrum;
 
 /// Anything a crate can report.
@@ -53,9 +54,15 @@ impl Problem {
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Core(error) => core_error(py, &error),
-            Self::Data(error) => exception(py, "DataError", error.to_string(), error.hint()),
+            Self::Data(error) => {
+                let hint = error.hint().or_else(|| error.core().and_then(remedy::hint));
+                exception(py, "DataError", error.to_string(), hint)
+            }
             Self::Lab(error) if error.is_interruption() => core_error(py, &qdc_core::Error::Interrupted),
-            Self::Lab(error) => exception(py, "ParameterError", error.to_string(), error.hint()),
+            Self::Lab(error) => {
+                let hint = error.hint().or_else(|| error.core().and_then(remedy::hint));
+                exception(py, "ParameterError", error.to_string(), hint)
+            }
             Self::Eigenpairs { error, graph, self_loop } => {
                 let raised = core_error(py, &error);
                 let qdc_core::Error::Unconverged { partial, .. } = error else { return raised };
@@ -83,12 +90,12 @@ fn core_error(py: Python<'_>, error: &qdc_core::Error) -> PyErr {
         | Error::TooManyVertices { .. }
         | Error::MalformedMatrix { .. } => "GraphError",
         Error::SplitVertexOutOfRange { .. } | Error::OverlappingSplit { .. } => "DataError",
-        Error::Memory { .. } => "MemoryLimitError",
+        Error::Memory { .. } | Error::KernelMemory { .. } => "MemoryLimitError",
         Error::Unconverged { .. } | Error::Eigendecomposition { .. } => "ConvergenceError",
         Error::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err("interrupted"),
         _ => "ParameterError", // a length, a range or a choice that does not fit
     };
-    exception(py, family, error.to_string(), error.hint())
+    exception(py, family, error.to_string(), remedy::hint(error))
 }
 
 /// A parameter out of its range.

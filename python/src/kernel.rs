@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_core::{Kernel, Sparsify};
+use qdc_core::kernel::Spectra;
+use qdc_core::{Recipe, Resources, Route, Sparsify};
+use qdc_data::{DataDir, SpectrumCache};
 
 use crate::errors::{Problem, parameter_error};
 use crate::filter::Filter;
@@ -39,19 +41,29 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn recipe(&self, py: Python<'_>, filter: &Filter) -> PyResult<Kernel> {
+    fn recipe(&self, py: Python<'_>, filter: &Filter) -> PyResult<Recipe> {
         let (rule, value) = &self.sparsify;
-        Ok(Kernel::new(filter.filter.clone())
+        Ok(Recipe::new(filter.filter.clone())
             .pairs(parse(py, &self.pairs)?)
-            .solver(parse(py, &self.solver)?)
             .sparsify(sparsify(py, rule, *value)?)
             .sign(parse(py, &self.sign)?)
             .normalize(parse(py, &self.normalize)?)
             .self_loop(self.self_loop)
             .tolerance(self.tolerance)
-            .precision(parse(py, &self.precision)?)
-            .memory(self.memory))
+            .precision(parse(py, &self.precision)?))
     }
+
+    /// The memory allowed, the route asked for, and the spectra stored by earlier calls and by the command line.
+    fn resources(&self, py: Python<'_>) -> PyResult<Resources> {
+        let route: Route = parse(py, &self.solver)?;
+        Ok(Resources { route, memory: self.memory, ..stored() })
+    }
+}
+
+/// Resources with the stored spectra.
+pub(crate) fn stored() -> Resources {
+    let cache = SpectrumCache::of(&DataDir::from_environment());
+    Resources { spectra: Spectra::Stored(Arc::new(cache)), ..Resources::default() }
 }
 
 /// Reads a choice that Python gave by name.
@@ -91,11 +103,12 @@ pub(crate) fn kernel<'py>(
     options: Options,
     call: Call,
 ) -> PyResult<Built<'py>> {
-    let recipe = options.recipe(py, &filter)?;
+    let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?);
     let raised = Arc::clone(&filter.raised);
     let self_loop = options.self_loop;
     let built = call.run(py, move |watch| {
-        recipe.build(&graph.0, watch).map_err(|error| match Filter::problem(&raised, error) {
+        let job = recipe.prepare(&graph.0, &resources, watch);
+        job.and_then(|job| job.build(watch)).map_err(|error| match Filter::problem(&raised, error) {
             Problem::Core(error) => Problem::Eigenpairs { error, graph: Arc::clone(&graph.0), self_loop },
             problem => problem,
         })
@@ -113,11 +126,11 @@ pub(crate) fn kernel_from<'py>(
     call: Call,
 ) -> PyResult<Built<'py>> {
     let recipe = options.recipe(py, &filter)?.self_loop(spectrum.self_loop);
+    let resources = Resources::given((*spectrum.spectrum).clone());
     let raised = Arc::clone(&filter.raised);
     let built = call.run(py, move |watch| {
-        recipe
-            .build_from(&spectrum.spectrum, &spectrum.graph, watch)
-            .map_err(|error| Filter::problem(&raised, error))
+        let job = recipe.prepare(&spectrum.graph, &resources, watch);
+        job.and_then(|job| job.build(watch)).map_err(|error| Filter::problem(&raised, error))
     })?;
     Ok((csr_arrays(py, built.matrix), report(py, &built.report)?))
 }
@@ -132,10 +145,11 @@ pub(crate) fn build_rows<'py>(
     options: Options,
     call: Call,
 ) -> PyResult<Built<'py>> {
-    let recipe = options.recipe(py, &filter)?;
+    let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?);
     let raised = Arc::clone(&filter.raised);
     let shard = call.run(py, move |watch| {
-        recipe.build_rows(&graph.0, rows.0..rows.1, watch).map_err(|error| Filter::problem(&raised, error))
+        let job = recipe.prepare(&graph.0, &resources, watch);
+        job.and_then(|job| job.rows(rows.0..rows.1, watch)).map_err(|error| Filter::problem(&raised, error))
     })?;
     Ok((csr_arrays(py, shard.matrix), report(py, &shard.manifest.report)?))
 }

@@ -12,6 +12,7 @@ mod graph;
 mod homophily;
 mod kernel;
 mod matrix;
+mod remedy;
 mod spectrum;
 mod training;
 mod tuning;

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
+use qdc_core::Resources;
 use qdc_lab::{Hyperparameters, Keep, Model, Patience, Rewirings, Training};
 
 use crate::datasets::Dataset;
 use crate::errors::Problem;
-use crate::kernel::report;
+use crate::kernel::{report, stored};
 use crate::spectrum::Spectrum;
 use crate::watch::Call;
 
@@ -46,10 +47,9 @@ pub(crate) fn train<'py>(
     let dataset = dataset.0;
     let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
     let run = call.run(py, move |watch| {
-        let mut rewirings = Rewirings::new(&dataset.graph);
-        if let Some(spectrum) = spectrum {
-            rewirings = rewirings.with_spectrum((*spectrum.spectrum).clone());
-        }
+        let resources =
+            spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
+        let rewirings = Rewirings::new(&dataset.graph).with_resources(resources);
         let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
         let mut patience = Patience::default();
         patience.max_steps = max_steps.unwrap_or(patience.max_steps);

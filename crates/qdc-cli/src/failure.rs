@@ -1,5 +1,7 @@
 //! How a command fails: what happened, what to do about it, and the exit status.
 
+use crate::remedy;
+
 /// The end of a command that did not succeed.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -86,7 +88,7 @@ impl From<qdc_core::Error> for Failure {
     fn from(error: qdc_core::Error) -> Self {
         match error {
             qdc_core::Error::Interrupted => Self::interrupted(),
-            error => Self::new(error.to_string()).hint(error.hint()),
+            error => Self::new(error.to_string()).hint(remedy::hint(&error)),
         }
     }
 }
@@ -95,7 +97,9 @@ impl From<qdc_data::Error> for Failure {
     fn from(error: qdc_data::Error) -> Self {
         match error {
             qdc_data::Error::Core(error) => error.into(),
-            error => Self::new(error.to_string()).hint(error.hint()),
+            error => {
+                Self::new(error.to_string()).hint(error.hint()).hint(error.core().and_then(remedy::hint))
+            }
         }
     }
 }
@@ -112,7 +116,7 @@ impl From<qdc_lab::Error> for Failure {
             return Self::interrupted();
         }
         let failure = if error.is_usage() { Self::usage } else { Self::new };
-        failure(error.to_string()).hint(error.hint())
+        failure(error.to_string()).hint(error.hint()).hint(error.core().and_then(remedy::hint))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The options that describe a kernel, resolved into a recipe; shared by every command that builds one.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use qdc_core::{Filter, Kernel, Normalize, Pairs, Precision, Sign, Solver, Sparsify, defaults};
+use qdc_core::{Filter, Normalize, Pairs, Precision, Recipe, Route, Sign, Sparsify, defaults};
 
 use crate::arguments::words;
 use crate::failure::Failure;
@@ -41,8 +42,8 @@ pub(crate) struct KernelArguments {
     #[arg(long, value_name = "all|K", default_value_t = Pairs::All)]
     pairs: Pairs,
     /// The route
-    #[arg(long, default_value = "auto", value_parser = words::<Solver>(&["auto", "dense", "lobpcg", "window", "chebyshev"]))]
-    solver: Solver,
+    #[arg(long, default_value = "auto", value_parser = routes())]
+    solver: Route,
     /// Largest error of an entry that the chebyshev route aims at
     #[arg(long, value_name = "E", default_value_t = defaults::TOLERANCE, allow_negative_numbers = true)]
     tolerance: f64,
@@ -70,17 +71,12 @@ pub(crate) struct KernelArguments {
 
 impl KernelArguments {
     /// The route asked for.
-    pub(crate) fn solver(&self) -> Solver {
+    pub(crate) fn route(&self) -> Route {
         self.solver
     }
 
-    /// The weight of the self-loops.
-    pub(crate) fn self_loop(&self) -> f64 {
-        self.self_loop
-    }
-
     /// The recipe; options that belong to another filter are refused rather than ignored.
-    pub(crate) fn kernel(&self, memory: u64) -> Result<Kernel, Failure> {
+    pub(crate) fn recipe(&self) -> Result<Recipe, Failure> {
         use FilterName::{Band, Gaussian, Heat, Ppr};
         let given = [
             ("--mu", self.mu, &[Gaussian, Band][..]),
@@ -112,19 +108,23 @@ impl KernelArguments {
             (None, Some(_)) => Sparsify::None,
             (None, None) => Sparsify::epsilon(self.epsilon.unwrap_or(defaults::EPSILON))?,
         };
-        Ok(Kernel::new(filter)
+        Ok(Recipe::new(filter)
             .pairs(self.pairs)
-            .solver(self.solver)
             .tolerance(self.tolerance)
             .precision(self.precision)
             .sparsify(sparsify)
             .sign(self.sign)
             .normalize(self.normalize)
-            .self_loop(self.self_loop)
-            .memory(memory))
+            .self_loop(self.self_loop))
     }
 }
 
 fn with_default(text: &str, default: f64) -> String {
     format!("{text} [default: {default}]")
+}
+
+/// Parses the name of a route; help and completion list them all.
+fn routes() -> impl TypedValueParser<Value = Route> {
+    PossibleValuesParser::new(Route::ALL.iter().map(|route| route.name()))
+        .try_map(|name| name.parse::<Route>())
 }

@@ -14,6 +14,7 @@ mod kernel_arguments;
 mod model_argument;
 mod output;
 mod progress;
+mod remedy;
 mod session;
 mod training_arguments;
 mod units;

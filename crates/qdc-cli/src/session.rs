@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use qdc_core::Watch;
-use qdc_data::DataDir;
+use qdc_core::kernel::Spectra;
+use qdc_core::{Resources, Watch};
+use qdc_data::{DataDir, SpectrumCache};
 
 use crate::arguments::Common;
 use crate::failure::Failure;
@@ -70,6 +71,12 @@ impl Session {
     /// The folder of datasets: the one named, or the user's cache folder.
     pub(crate) fn data_dir(&self) -> DataDir {
         self.data_dir.clone().map_or_else(DataDir::from_environment, DataDir::new)
+    }
+
+    /// What kernels may use: the memory allowed and the stored spectra.
+    pub(crate) fn resources(&self) -> Resources {
+        let spectra = Spectra::Stored(Arc::new(SpectrumCache::of(&self.data_dir())));
+        Resources { memory: Some(self.memory.0), spectra, ..Resources::default() }
     }
 
     /// Whether stdout carries one JSON object.

@@ -3,6 +3,8 @@
 //! Anything a file or a user can cause is an [`Error`]; a wrong length or shape handed over by the programmer
 //! panics (see CONTRIBUTING, "Errors").
 
+use crate::Remedy;
+
 /// An error of the core, carrying the values that caused it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -141,6 +143,15 @@ pub enum Error {
         limit: u64,
     },
 
+    /// A kernel with what it keeps needs more memory than it may take.
+    #[error("this kernel needs about {needed} bytes of memory, the limit is {limit}")]
+    KernelMemory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes allowed.
+        limit: u64,
+    },
+
     /// The dense eigendecomposition gave up.
     #[error("the eigendecomposition of a block of {nodes} rows did not converge")]
     Eigendecomposition {
@@ -162,6 +173,31 @@ pub enum Error {
     /// The polynomial route has no eigenpairs to give.
     #[error("the chebyshev route makes kernels without computing eigenpairs")]
     NoEigenpairs,
+
+    /// A route cannot make this kernel.
+    #[error("the route {route} cannot make this kernel: {reason}")]
+    UnsuitedRoute {
+        /// The route.
+        route: crate::Route,
+        /// Why not.
+        reason: &'static str,
+    },
+
+    /// Eigenpairs belong to another matrix.
+    #[error("the spectrum belongs to another graph: it has {spectrum} vertices, this one has {nodes}")]
+    ForeignSpectrum {
+        /// Vertices of the spectrum.
+        spectrum: usize,
+        /// Vertices of the graph.
+        nodes: usize,
+    },
+
+    /// A stored recipe names a filter that only the program that made it has.
+    #[error("the custom filter '{name}' cannot be read back: its function is not stored")]
+    CustomFilter {
+        /// Its name.
+        name: String,
+    },
 
     /// A filter's Chebyshev series would need too many terms.
     #[error(
@@ -209,6 +245,17 @@ pub enum Error {
         end: usize,
     },
 
+    /// A shard is not what its manifest describes.
+    #[error("the shard of rows {start}:{end} is damaged: {problem}")]
+    ShardDamaged {
+        /// The first row of the shard.
+        start: usize,
+        /// One beyond its last.
+        end: usize,
+        /// What is wrong.
+        problem: String,
+    },
+
     /// Shards do not cover every row once.
     #[error("row {row} {problem}")]
     ShardRows {
@@ -224,34 +271,36 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user can do about it, where there is something to say.
-    pub fn hint(&self) -> Option<String> {
+    /// What the user can do about it, where there is something to say. Each front end puts it in its own words.
+    pub fn remedy(&self) -> Option<Remedy> {
         match self {
-            Self::EmptyGraph => Some("give at least one edge, or state the number of vertices".into()),
-            Self::VertexOutOfRange { .. } | Self::UnknownVertex { .. } => {
-                Some("vertices count from 0".into())
-            }
-            Self::Asymmetric { .. } => {
-                Some("say how to make it undirected: --directed --symmetrize or|max|mean".into())
-            }
-            Self::ConflictingWeights { .. } => Some(
-                "keep one of the copies, or choose with --symmetrize max (the larger) or mean (the average)"
-                    .into(),
-            ),
-            Self::Memory { .. } => Some(
-                "raise --memory, ask for fewer pairs (--pairs 512), or use --solver chebyshev for a kernel of all pairs"
-                    .into(),
-            ),
-            Self::Unconverged { .. } => Some("use --solver window, or --solver dense if it fits in memory".into()),
-            Self::NoEigenpairs => Some("choose --solver dense, window or lobpcg".into()),
-            Self::RowRange { .. } => Some("rows are written A:B, from A up to but not including B".into()),
-            Self::ShardMismatch { .. } => Some("make every shard with the same graph and options".into()),
-            Self::ShardRows { .. } => Some("every row must be in exactly one shard".into()),
-            Self::FilterTooSharp { .. } => Some(
-                "use --solver dense, which takes any filter; or a larger --tolerance, or a wider filter"
-                    .into(),
-            ),
+            Self::EmptyGraph => Some(Remedy::GiveVertices),
+            Self::VertexOutOfRange { .. } | Self::UnknownVertex { .. } => Some(Remedy::CountFromZero),
+            Self::Asymmetric { .. } => Some(Remedy::Symmetrize),
+            Self::ConflictingWeights { .. } => Some(Remedy::ChooseWeight),
+            Self::Memory { .. } => Some(Remedy::CheaperSolver),
+            Self::KernelMemory { .. } => Some(Remedy::KeepLess),
+            Self::Unconverged { .. } => Some(Remedy::OtherSolver),
+            Self::NoEigenpairs => Some(Remedy::SolverWithPairs),
+            Self::UnsuitedRoute { .. } => Some(Remedy::AutomaticSolver),
+            Self::ForeignSpectrum { .. } => Some(Remedy::OwnSpectrum),
+            Self::FilterTooSharp { .. } => Some(Remedy::SolverForSharpFilters),
+            Self::RowRange { .. } => Some(Remedy::WriteRowRange),
+            Self::ShardMismatch { .. } => Some(Remedy::SameOptions),
+            Self::ShardDamaged { .. } => Some(Remedy::MakeShardAgain),
+            Self::ShardRows { .. } => Some(Remedy::EveryRowOnce),
             _ => None,
         }
+    }
+
+    /// Whether one route cannot do what another may.
+    pub(crate) fn is_about_the_route(&self) -> bool {
+        matches!(
+            self,
+            Self::UnsuitedRoute { .. }
+                | Self::FilterTooSharp { .. }
+                | Self::NoEigenpairs
+                | Self::Memory { .. }
+        )
     }
 }

@@ -13,6 +13,8 @@ use std::f64::consts::{FRAC_PI_2, PI};
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 
 /// A function of the eigenvalue, with checked parameters.
@@ -27,8 +29,58 @@ use crate::Error;
 /// assert_eq!(custom.evaluate(-0.5), 0.25);
 /// # Ok::<(), qdc_core::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Filter(Shape);
+
+/// A filter as it is stored. A custom one keeps its name, so that it can be told apart, and cannot be read back.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
+enum Stored {
+    Gaussian { mu: f64, sigma: f64 },
+    Band { mu: f64, gamma: f64 },
+    Ppr { alpha: f64 },
+    Heat { time: f64 },
+    Custom { called: String },
+}
+
+impl From<Filter> for Stored {
+    fn from(filter: Filter) -> Self {
+        match filter.0 {
+            Shape::Gaussian { mu, sigma } => Self::Gaussian { mu, sigma },
+            Shape::Band { mu, gamma } => Self::Band { mu, gamma },
+            Shape::Ppr { alpha } => Self::Ppr { alpha },
+            Shape::Heat { time } => Self::Heat { time },
+            Shape::Custom { name, .. } => Self::Custom { called: name },
+        }
+    }
+}
+
+impl TryFrom<Stored> for Filter {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self, Error> {
+        match stored {
+            Stored::Gaussian { mu, sigma } => Self::gaussian(mu, sigma),
+            Stored::Band { mu, gamma } => Self::band(mu, gamma),
+            Stored::Ppr { alpha } => Self::ppr(alpha),
+            Stored::Heat { time } => Self::heat(time),
+            Stored::Custom { called } => Err(Error::CustomFilter { name: called }),
+        }
+    }
+}
+
+/// Custom filters are equal if they have the same name and are the same function.
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Shape::Custom { name: a, function: f }, Shape::Custom { name: b, function: g }) => {
+                a == b && Arc::ptr_eq(f, g)
+            }
+            _ => self.name() == other.name() && self.parameters() == other.parameters(),
+        }
+    }
+}
 
 #[derive(Clone)]
 enum Shape {

@@ -1,6 +1,7 @@
 //! The graph: undirected, weighted, without self-loops; a value of the type cannot be otherwise.
 
 use crate::csr::MAX_COLUMNS;
+use crate::hash::{ContentHash, Digest};
 use crate::{Csr, Error};
 
 /// How a directed graph becomes an undirected one.
@@ -170,14 +171,14 @@ impl Graph {
         self.adjacency.values().iter().all(|&weight| weight == 1.0)
     }
 
-    /// A number that tells graphs apart: equal graphs have equal ones, others almost surely not (FNV-1a, 64 bits).
-    pub fn fingerprint(&self) -> u64 {
+    /// The hash of vertices, edges and weights: equal graphs have equal ones.
+    pub fn hash(&self) -> ContentHash {
         let adjacency = &self.adjacency;
-        let pointers = adjacency.pointers().iter().map(|&pointer| pointer as u64);
-        let indices = adjacency.indices().iter().map(|&index| u64::from(index));
-        let weights = adjacency.values().iter().map(|weight| weight.to_bits());
-        let bytes = pointers.chain(indices).chain(weights).flat_map(u64::to_le_bytes);
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+        Digest::new("graph")
+            .sizes(adjacency.pointers())
+            .indices(adjacency.indices())
+            .floats(adjacency.values())
+            .finish()
     }
 
     /// The graph with its vertices renamed: `order[new] = old`.
@@ -275,7 +276,7 @@ mod tests {
 
         let both_ways = weighted(&[(0, 1, 2.0), (1, 0, 3.0)], EdgeRule::Undirected).unwrap_err();
         assert!(matches!(both_ways, Error::Asymmetric { forward: 2.0, backward: 3.0, .. }), "{both_ways}");
-        assert!(both_ways.hint().unwrap().contains("--symmetrize"));
+        assert_eq!(both_ways.remedy(), Some(crate::Remedy::Symmetrize));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A window at the lower end needs lambda_min and no eigenvector. Lanczos' recurrence builds an orthonormal basis in
 //! which L is tridiagonal; the lowest eigenvalue of that small matrix falls towards lambda_min.
 
-use crate::scramble::scramble;
+use crate::splitmix::scramble;
 use crate::{Csr, Error, Transition, Watch};
 
 /// Steps after which the value is taken as it is.

@@ -1,5 +1,6 @@
 //! The transition matrix L = D^-1/2 (A + w I) D^-1/2 (the paper calls it the Laplacian).
 
+use crate::hash::{ContentHash, Digest};
 use crate::{Csr, Error, Graph};
 
 /// The normalised adjacency with self-loops: L = D^-1/2 (A + w I) D^-1/2, with D the row sums of A + w I.
@@ -72,6 +73,17 @@ impl Transition {
     /// L.
     pub fn matrix(&self) -> &Csr<f64> {
         &self.matrix
+    }
+
+    /// The hash of L and of its self-loop weight.
+    pub fn hash(&self) -> ContentHash {
+        let matrix = &self.matrix;
+        Digest::new("transition")
+            .sizes(matrix.pointers())
+            .indices(matrix.indices())
+            .floats(matrix.values())
+            .number(self.self_loop)
+            .finish()
     }
 
     /// The weight of the self-loops.

@@ -9,7 +9,7 @@
 //! the first part constant on classes. A third of Pubmed and half of Chameleon goes this way.
 
 use crate::Csr;
-use crate::scramble::scramble;
+use crate::splitmix::scramble;
 
 /// The classes of twins of a symmetric matrix, single vertices included.
 #[derive(Clone, Debug)]

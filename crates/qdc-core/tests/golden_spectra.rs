@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use qdc_core::spectrum::{Eigensolver, Pairs, Solver, Spectrum};
-use qdc_core::{EdgeRule, Graph, Transition, Watch};
+use qdc_core::spectrum::{Eigensolver, Pairs, Spectrum};
+use qdc_core::{EdgeRule, Graph, Route, Transition, Watch};
 use qdc_data::DataDir;
 use qdc_data::npz::Npz;
 use serde_json::Value;
 
-fn solve(transition: &Transition, solver: Solver, pairs: Pairs, mu: f64) -> Spectrum {
+fn solve(transition: &Transition, solver: Route, pairs: Pairs, mu: f64) -> Spectrum {
     Eigensolver::new().pairs(pairs).around(mu).solver(solver).solve(transition, &Watch::silent()).unwrap()
 }
 
@@ -31,7 +31,7 @@ fn check(name: &str, file: &Path) {
     let graph = Graph::from_weighted_edges(nodes, edges, EdgeRule::Undirected).unwrap();
     let transition = Transition::new(&graph);
 
-    let all = solve(&transition, Solver::Dense, Pairs::All, 0.5);
+    let all = solve(&transition, Route::Dense, Pairs::All, 0.5);
     assert_close(all.eigenvalues(), &npz.vector::<f64>("eigenvalues").unwrap(), 1e-12, name);
     assert!(all.report().residual_max < 1e-13 && all.report().orthogonality < 1e-12, "{:?}", all.report());
 
@@ -41,7 +41,7 @@ fn check(name: &str, file: &Path) {
         let key = format!("{}.eigenvalues", kernel["name"].as_str().unwrap());
         let mut expected = npz.vector::<f64>(&key).unwrap();
         expected.sort_by(f64::total_cmp);
-        for solver in [Solver::Dense, Solver::Window, Solver::Lobpcg] {
+        for solver in [Route::Dense, Route::Window, Route::Lobpcg] {
             let found = solve(&transition, solver, Pairs::Nearest(count), mu);
             assert_close(found.eigenvalues(), &expected, 1e-12, &format!("{name}, {key}, {solver}"));
         }
@@ -68,10 +68,10 @@ fn windows_of_real_graphs_miss_no_pair() {
         [("cornell", 50, 0.5), ("texas", 60, 0.0), ("wisconsin", 40, -0.5), ("cora", 512, 0.5)]
     {
         let transition = Transition::new(&data.load(name).unwrap().graph);
-        let window = solve(&transition, Solver::Window, Pairs::Nearest(count), mu);
+        let window = solve(&transition, Route::Window, Pairs::Nearest(count), mu);
         assert!(window.report().residual_max < 1e-8, "{name}: {:?}", window.report());
         assert!(window.report().count_exact && window.report().counted == Some(window.pairs()), "{name}");
-        let dense = solve(&transition, Solver::Dense, Pairs::Nearest(count), mu);
+        let dense = solve(&transition, Route::Dense, Pairs::Nearest(count), mu);
         assert_close(window.eigenvalues(), dense.eigenvalues(), 1e-11, name);
     }
 }

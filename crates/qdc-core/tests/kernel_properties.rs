@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use qdc_core::{
-    Csr, EdgeRule, Error, Filter, Graph, Kernel, Normalize, Pairs, Precision, Shard, Sign, Solver, Sparsify,
-    Symmetrize, Transition, Watch,
+    Csr, EdgeRule, Error, Filter, Graph, Job, KernelReport, Normalize, Pairs, Precision, Recipe, Resources,
+    Route, Shard, Sign, Sparsify, Symmetrize, Transition, Watch,
 };
 
 const NODES: usize = 14;
@@ -44,12 +44,26 @@ fn rule() -> impl Strategy<Value = (Sparsify, Sign)> {
     (sparsify, prop_oneof![Just(Sign::Positive), Just(Sign::Absolute)])
 }
 
-fn build(kernel: &Kernel, graph: &Graph) -> qdc_core::BuiltKernel {
-    kernel.build(graph, &Watch::silent()).unwrap()
+fn job(recipe: &Recipe, route: Route, graph: &Graph) -> Job {
+    let resources = Resources { route, ..Resources::default() };
+    recipe.prepare(graph, &resources, &Watch::silent()).unwrap()
 }
 
-fn whole(filter: Filter) -> Kernel {
-    Kernel::new(filter).sparsify(Sparsify::None).normalize(Normalize::None)
+fn build_by(recipe: &Recipe, route: Route, graph: &Graph) -> qdc_core::BuiltKernel {
+    job(recipe, route, graph).build(&Watch::silent()).unwrap()
+}
+
+fn build(recipe: &Recipe, graph: &Graph) -> qdc_core::BuiltKernel {
+    build_by(recipe, Route::Auto, graph)
+}
+
+/// The error a report states: proved, or estimated where nothing is proved.
+fn stated(report: &KernelReport) -> f64 {
+    report.error_bound.or(report.error_estimate).expect("one of them is always there")
+}
+
+fn whole(filter: Filter) -> Recipe {
+    Recipe::new(filter).sparsify(Sparsify::None).normalize(Normalize::None)
 }
 
 fn farthest(a: &Csr<f64>, b: &Csr<f64>) -> f64 {
@@ -63,26 +77,27 @@ proptest! {
     #[test]
     fn all_routes_agree_within_their_stated_errors(graph in graph(), filter in filter(), digits in 4i32..11) {
         let kernel = whole(filter).tolerance(10f64.powi(-digits));
-        let dense = build(&kernel.clone().solver(Solver::Dense), &graph);
-        for other in [
-            kernel.clone().solver(Solver::Chebyshev),
-            kernel.clone(),
-            kernel.clone().solver(Solver::Chebyshev).precision(Precision::F32),
+        let dense = build_by(&kernel, Route::Dense, &graph);
+        for (recipe, route) in [
+            (kernel.clone(), Route::Chebyshev),
+            (kernel.clone(), Route::Auto),
+            (kernel.clone().precision(Precision::F32), Route::Chebyshev),
         ] {
-            let other = build(&other, &graph);
+            let other = build_by(&recipe, route, &graph);
             let error = farthest(&other.matrix, &dense.matrix);
-            let bound = other.report.error_bound + dense.report.error_bound;
+            let bound = stated(&other.report) + stated(&dense.report);
             prop_assert!(error <= bound, "{}: {error:e} above {bound:e}", other.report.solver);
         }
     }
 
     #[test]
     fn kernels_are_exactly_symmetric(
-        graph in graph(), filter in filter(), (sparsify, sign) in rule(), solver in prop_oneof![Just(Solver::Auto), Just(Solver::Chebyshev), Just(Solver::Dense)],
+        graph in graph(), filter in filter(), (sparsify, sign) in rule(),
+        route in prop_oneof![Just(Route::Auto), Just(Route::Chebyshev), Just(Route::Dense)],
     ) {
-        let kernel = Kernel::new(filter).sparsify(sparsify).sign(sign).solver(solver);
+        let recipe = Recipe::new(filter).sparsify(sparsify).sign(sign);
         for normalize in [Normalize::Sym, Normalize::None] {
-            let matrix = build(&kernel.clone().normalize(normalize), &graph).matrix;
+            let matrix = build_by(&recipe.clone().normalize(normalize), route, &graph).matrix;
             prop_assert_eq!(&matrix, &matrix.transpose());
         }
     }
@@ -91,11 +106,12 @@ proptest! {
     fn shards_join_into_the_whole_bit_for_bit(
         graph in graph(), filter in filter(), (sparsify, sign) in rule(), cut in 1..NODES, all: bool,
     ) {
-        let kernel = Kernel::new(filter)
+        let kernel = Recipe::new(filter)
             .sparsify(sparsify)
             .sign(sign)
             .pairs(if all { Pairs::All } else { Pairs::Nearest(5) });
-        let shard = |rows| kernel.build_rows(&graph, rows, &Watch::silent()).unwrap();
+        let job = job(&kernel, Route::Auto, &graph);
+        let shard = |rows| job.rows(rows, &Watch::silent()).unwrap();
         let merged = Shard::merge(vec![shard(cut..NODES), shard(0..cut)]).unwrap();
         let at_once = build(&kernel, &graph);
         prop_assert_eq!(merged.matrix, at_once.matrix);
@@ -106,9 +122,9 @@ proptest! {
     fn names_of_vertices_do_not_matter(
         graph in graph(), filter in filter(), order in Just((0..NODES as u32).collect::<Vec<_>>()).prop_shuffle(),
     ) {
-        let kernel = whole(filter).solver(Solver::Chebyshev);
-        let (plain, renamed) = (build(&kernel, &graph), build(&kernel, &graph.relabel(&order)));
-        let bound = plain.report.error_bound + renamed.report.error_bound;
+        let by_chebyshev = |graph: &Graph| build_by(&whole(filter.clone()), Route::Chebyshev, graph);
+        let (plain, renamed) = (by_chebyshev(&graph), by_chebyshev(&graph.relabel(&order)));
+        let bound = stated(&plain.report) + stated(&renamed.report);
         prop_assert!(farthest(&plain.matrix.relabel(&order), &renamed.matrix) <= bound);
     }
 
@@ -119,9 +135,9 @@ proptest! {
         (0..NODES).for_each(|i| units[i * NODES + i] = 1.0);
         let transition = Transition::new(&graph);
         let plain = filter.apply(&transition, &units, NODES, 1e-13, &Watch::silent()).unwrap();
-        let built = build(&whole(filter).solver(Solver::Chebyshev), &graph);
+        let built = build_by(&whole(filter), Route::Chebyshev, &graph);
         let error = built.matrix.to_dense().iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        prop_assert!(error <= built.report.error_bound + 2e-13, "{error:e}");
+        prop_assert!(error <= stated(&built.report) + 2e-13, "{error:e}");
     }
 
     #[test]
@@ -142,20 +158,21 @@ fn wheel(nodes: u64) -> Graph {
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     let graph = wheel(300); // large enough for every route, the elimination of PageRank included
+    let gaussian = Recipe::new(Filter::gaussian(0.3, 0.1).unwrap());
+    let ppr = Recipe::new(Filter::ppr(0.15).unwrap());
+    let top = Sparsify::top_k(9).unwrap();
     let recipes = [
-        Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).solver(Solver::Chebyshev),
-        Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).sparsify(Sparsify::top_k(9).unwrap()),
-        Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).solver(Solver::Dense),
-        Kernel::new(Filter::gaussian(0.3, 0.1).unwrap()).pairs(Pairs::Nearest(20)),
-        Kernel::new(Filter::ppr(0.15).unwrap()),
-        Kernel::new(Filter::ppr(0.15).unwrap())
-            .solver(Solver::Chebyshev)
-            .sparsify(Sparsify::top_k(9).unwrap()),
+        (gaussian.clone(), Route::Chebyshev),
+        (gaussian.clone().sparsify(top), Route::Auto),
+        (gaussian.clone(), Route::Dense),
+        (gaussian.pairs(Pairs::Nearest(20)), Route::Auto),
+        (ppr.clone(), Route::Auto),
+        (ppr.sparsify(top), Route::Chebyshev),
     ];
-    for kernel in recipes {
+    for (recipe, route) in recipes {
         let with = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| build(&kernel, &graph))
+            pool.install(|| build_by(&recipe, route, &graph))
         };
         let one = with(1);
         for threads in [2, 3] {
@@ -179,15 +196,16 @@ fn rings(count: u64) -> Graph {
 fn pagerank_is_eliminated_where_that_is_less_work_and_agrees_with_the_polynomial() {
     let graph = rings(60);
     for sparsify in [Sparsify::None, Sparsify::top_k(12).unwrap(), Sparsify::epsilon(1e-4).unwrap()] {
-        let kernel = Kernel::new(Filter::ppr(0.15).unwrap()).sparsify(sparsify);
+        let kernel = Recipe::new(Filter::ppr(0.15).unwrap()).sparsify(sparsify);
         let eliminated = build(&kernel, &graph);
-        assert_eq!(eliminated.report.solver, "elimination", "{}", eliminated.report.reason);
-        assert!(eliminated.report.error_bound < 1e-12);
-        let polynomial = build(&kernel.clone().solver(Solver::Chebyshev), &graph);
+        assert_eq!(eliminated.report.solver, Route::Elimination, "{}", eliminated.report.reason);
+        assert!(stated(&eliminated.report) < 1e-12);
+        let polynomial = build_by(&kernel, Route::Chebyshev, &graph);
         assert_eq!(eliminated.matrix.indices(), polynomial.matrix.indices());
         assert!(farthest(&eliminated.matrix, &polynomial.matrix) < 1e-10);
 
-        let shard = |rows| kernel.build_rows(&graph, rows, &Watch::silent()).unwrap();
+        let job = job(&kernel, Route::Auto, &graph);
+        let shard = |rows| job.rows(rows, &Watch::silent()).unwrap();
         let merged = Shard::merge(vec![shard(0..101), shard(101..graph.nodes())]).unwrap();
         assert_eq!(merged.matrix, eliminated.matrix);
     }
@@ -195,7 +213,7 @@ fn pagerank_is_eliminated_where_that_is_less_work_and_agrees_with_the_polynomial
 
 #[test]
 fn a_threshold_that_keeps_nothing_says_which_would_keep_one_percent() {
-    let kernel = Kernel::new(Filter::heat(3.0).unwrap()).sparsify(Sparsify::epsilon(2.0).unwrap());
+    let kernel = Recipe::new(Filter::heat(3.0).unwrap()).sparsify(Sparsify::epsilon(2.0).unwrap());
     let graph = wheel(60);
     let built = build(&kernel, &graph);
     assert_eq!((built.matrix.entries(), built.report.empty_rows), (0, 60));
@@ -210,7 +228,7 @@ fn a_threshold_that_keeps_nothing_says_which_would_keep_one_percent() {
 
 #[test]
 fn too_large_a_k_is_lowered_and_said_so() {
-    let kernel = Kernel::new(Filter::heat(3.0).unwrap()).sparsify(Sparsify::top_k(1000).unwrap());
+    let kernel = Recipe::new(Filter::heat(3.0).unwrap()).sparsify(Sparsify::top_k(1000).unwrap());
     let built = build(&kernel, &wheel(12));
     assert_eq!(built.report.sparsify, Sparsify::TopK(12));
     assert!(built.report.warnings[0].contains("lowered to the 12"));
@@ -219,20 +237,17 @@ fn too_large_a_k_is_lowered_and_said_so() {
 #[test]
 fn bad_parameters_and_shards_that_do_not_fit_are_refused() {
     let graph = wheel(12);
-    let kernel = Kernel::new(Filter::heat(3.0).unwrap());
+    let kernel = Recipe::new(Filter::heat(3.0).unwrap());
     let watch = Watch::silent();
+    let prepare = |recipe: &Recipe| recipe.prepare(&graph, &Resources::default(), &watch);
     for bad in [0.0, -1.0, f64::NAN] {
-        assert!(matches!(
-            kernel.clone().tolerance(bad).build(&graph, &watch),
-            Err(Error::Parameter { name: "tolerance", .. })
-        ));
+        let refused = prepare(&kernel.clone().tolerance(bad));
+        assert!(matches!(refused, Err(Error::Parameter { name: "tolerance", .. })));
     }
-    assert!(matches!(
-        kernel.clone().self_loop(-1.0).build(&graph, &watch),
-        Err(Error::Parameter { name: "self_loop", .. })
-    ));
-    assert!(matches!(kernel.build_rows(&graph, 5..13, &watch), Err(Error::RowRange { .. })));
-    let shard = |kernel: &Kernel, rows| kernel.build_rows(&graph, rows, &watch).unwrap();
+    let refused = prepare(&kernel.clone().self_loop(-1.0));
+    assert!(matches!(refused, Err(Error::Parameter { name: "self_loop", .. })));
+    assert!(matches!(prepare(&kernel).unwrap().rows(5..13, &watch), Err(Error::RowRange { .. })));
+    let shard = |recipe: &Recipe, rows| prepare(recipe).unwrap().rows(rows, &watch).unwrap();
     let other = kernel.clone().normalize(Normalize::Row);
     let cases = [
         (vec![shard(&kernel, 0..5), shard(&kernel, 6..12)], "row 5 is in none"),

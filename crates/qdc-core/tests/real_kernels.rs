@@ -1,24 +1,26 @@
 //! The polynomial route against full eigendecompositions of real graphs, from the folder `QDC_DATA`.
 
-use qdc_core::{Eigensolver, Filter, Kernel, Normalize, Solver, Sparsify, Transition, Watch};
+use qdc_core::{Eigensolver, Filter, Normalize, Recipe, Resources, Route, Sparsify, Transition, Watch};
 use qdc_data::DataDir;
 
 /// Everything kept, nothing divided: the error is that of the kernel itself.
-fn recipe(mu: f64, sigma: f64) -> Kernel {
-    Kernel::new(Filter::gaussian(mu, sigma).unwrap()).sparsify(Sparsify::None).normalize(Normalize::None)
+fn recipe(mu: f64, sigma: f64) -> Recipe {
+    Recipe::new(Filter::gaussian(mu, sigma).unwrap()).sparsify(Sparsify::None).normalize(Normalize::None)
 }
 
 fn check(name: &str) {
     let Some(folder) = qdc_testing::data_dir() else { return };
     let graph = DataDir::new(folder).load(name).unwrap().graph;
     let watch = Watch::silent();
-    let spectrum = Eigensolver::new().solver(Solver::Dense).solve(&Transition::new(&graph), &watch).unwrap();
+    let spectrum = Eigensolver::new().solver(Route::Dense).solve(&Transition::new(&graph), &watch).unwrap();
     for mu in [-0.9, -0.5, 0.0, 0.5, 1.0] {
         for sigma in [0.1, 0.3, 1.0] {
             // Some rows are enough: a row is computed like every other.
-            let kernel = recipe(mu, sigma).solver(Solver::Chebyshev);
-            let rows = kernel.build_rows(&graph, 0..48, &watch).unwrap();
-            let bound = rows.manifest.report.error_bound;
+            let resources = Resources { route: Route::Chebyshev, ..Resources::default() };
+            let job = recipe(mu, sigma).prepare(&graph, &resources, &watch).unwrap();
+            let rows = job.rows(0..48, &watch).unwrap();
+            let report = &rows.manifest.report;
+            let bound = report.error_bound.or(report.error_estimate).unwrap();
             assert!(bound <= 1e-10, "{name} mu {mu} sigma {sigma}: bound {bound:e}");
             let mut largest = 0f64;
             for row in 0..rows.matrix.rows() {

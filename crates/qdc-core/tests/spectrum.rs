@@ -2,11 +2,11 @@
 
 use faer::{Mat, Side};
 use proptest::prelude::*;
-use qdc_core::spectrum::{Eigensolver, Pairs, Solver, Spectrum, groups, structure::Structure};
+use qdc_core::spectrum::{Eigensolver, Pairs, Spectrum, groups, structure::Structure};
 use qdc_core::watch::{Observer, PhaseId};
-use qdc_core::{EdgeRule, Error, Graph, Symmetrize, Transition, Watch};
+use qdc_core::{EdgeRule, Error, Graph, Route, Symmetrize, Transition, Watch};
 
-const ROUTES: [Solver; 4] = [Solver::Auto, Solver::Dense, Solver::Window, Solver::Lobpcg];
+const ROUTES: [Route; 4] = [Route::Auto, Route::Dense, Route::Window, Route::Lobpcg];
 
 fn unweighted(nodes: usize, edges: impl IntoIterator<Item = (u64, u64)>) -> Transition {
     Transition::new(&Graph::from_edges(nodes, edges, EdgeRule::Undirected).unwrap())
@@ -54,7 +54,7 @@ fn assert_same_projector(
     }
 }
 
-fn check(transition: &Transition, solver: Solver, mu: f64, count: usize) {
+fn check(transition: &Transition, solver: Route, mu: f64, count: usize) {
     let (values, vectors) = reference(transition);
     let solved = Eigensolver::new()
         .pairs(Pairs::Nearest(count))
@@ -109,7 +109,7 @@ fn the_window_finds_every_copy_where_no_two_vertices_are_twins() {
     let transition = branches(75);
     assert_eq!(Structure::new(&transition).twin_pairs(), 0);
     for (mu, count) in [(0.2, 20), (1.0, 4), (-0.45, 90)] {
-        check(&transition, Solver::Window, mu, count);
+        check(&transition, Route::Window, mu, count);
     }
 }
 
@@ -117,27 +117,27 @@ fn the_window_finds_every_copy_where_no_two_vertices_are_twins() {
 fn the_window_is_right_at_the_edges_and_inside() {
     let transition = scattered(500);
     for (mu, count) in [(-1.2, 12), (-0.4, 25), (0.0, 40), (0.5, 10), (1.0, 7)] {
-        check(&transition, Solver::Window, mu, count);
+        check(&transition, Route::Window, mu, count);
     }
 }
 
 #[test]
 fn lobpcg_is_right_on_graphs_large_enough_to_iterate() {
-    check(&scattered(150), Solver::Lobpcg, 0.3, 10);
-    check(&branches(20), Solver::Lobpcg, 1.0, 3);
+    check(&scattered(150), Route::Lobpcg, 0.3, 10);
+    check(&branches(20), Route::Lobpcg, 1.0, 3);
 }
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let transition = scattered(450);
-    let solve = |threads: usize, solver: Solver| {
+    let solve = |threads: usize, solver: Route| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let solver = Eigensolver::new().pairs(Pairs::Nearest(20)).around(0.1).solver(solver);
             solver.solve(&transition, &Watch::silent()).unwrap()
         })
     };
-    for solver in [Solver::Dense, Solver::Window] {
+    for solver in [Route::Dense, Route::Window] {
         let (one, three) = (solve(1, solver), solve(3, solver));
         assert_eq!(one.eigenvalues(), three.eigenvalues());
         assert_eq!(one.vectors(), three.vectors());
@@ -149,7 +149,7 @@ fn what_cannot_be_done_is_an_error_that_says_so() {
     let transition = scattered(50);
     let refused = |solver: Eigensolver| solver.solve(&transition, &Watch::silent()).unwrap_err();
     assert!(matches!(refused(Eigensolver::new().memory(1000)), Error::Memory { limit: 1000, .. }));
-    assert!(matches!(refused(Eigensolver::new().solver(Solver::Chebyshev)), Error::NoEigenpairs));
+    assert!(matches!(refused(Eigensolver::new().solver(Route::Chebyshev)), Error::NoEigenpairs));
     assert!(matches!(refused(Eigensolver::new().around(f64::NAN)), Error::Parameter { name: "mu", .. }));
 }
 

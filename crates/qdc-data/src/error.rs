@@ -184,7 +184,14 @@ impl Error {
                 "give a dataset ({}), a dataset .npz, or a labelled generator (karate, sbm, csbm)",
                 NAMES.join(", ")
             )),
-            Self::Invalid { source, .. } | Self::Core(source) => source.hint(),
+            _ => None,
+        }
+    }
+
+    /// The error of the core behind this one, whose remedy each front end puts in its own words.
+    pub fn core(&self) -> Option<&qdc_core::Error> {
+        match self {
+            Self::Invalid { source, .. } | Self::Core(source) => Some(source),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! The random numbers of generators and splits: SplitMix64, so that a seed means the same for ever.
 
+use qdc_core::splitmix::{STEP, scramble};
+
 /// A stream of random numbers, fixed by its seed.
-///
-/// Reference: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
     state: u64,
@@ -19,11 +19,9 @@ impl Random {
 
     /// 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        let bits = scramble(self.state);
+        self.state = self.state.wrapping_add(STEP);
+        bits
     }
 
     /// Uniform in [0, 1).

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use qdc_core::kernel::SpectrumStore;
 use qdc_core::spectrum::SpectrumReport;
 use qdc_core::{Eigensolver, Spectrum, Transition, Watch};
 use serde::{Deserialize, Serialize};
@@ -89,18 +90,11 @@ impl SpectrumCache {
         memory: Option<u64>,
         watch: &Watch,
     ) -> Result<Spectrum, Error> {
-        match self.load(transition) {
-            Ok(Some(spectrum)) => return Ok(spectrum),
-            Ok(None) => {}
-            Err(error) => watch.note(&format!("{error}; the spectrum is computed again")),
+        if let Some(spectrum) = self.find(transition, watch) {
+            return Ok(spectrum);
         }
         let spectrum = Eigensolver::new().memory(memory).solve(transition, watch)?;
-        if transition.nodes() >= WORTH_KEEPING {
-            match self.store(transition, &spectrum) {
-                Ok(path) => watch.note(&format!("the spectrum is stored in {}", path.display())),
-                Err(error) => watch.note(&format!("the spectrum is not stored: {error}")),
-            }
-        }
+        self.keep(transition, &spectrum, watch);
         Ok(spectrum)
     }
 
@@ -216,6 +210,25 @@ impl SpectrumCache {
         matrix.values().iter().for_each(|value| digest.update(value.to_le_bytes()));
         let fingerprint: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         (self.folder.join(format!("{}.{EXTENSION}", &fingerprint[..32])), fingerprint)
+    }
+}
+
+impl SpectrumStore for SpectrumCache {
+    fn find(&self, transition: &Transition, watch: &Watch) -> Option<Spectrum> {
+        self.load(transition).unwrap_or_else(|error| {
+            watch.note(&format!("{error}; it is not used"));
+            None
+        })
+    }
+
+    fn keep(&self, transition: &Transition, spectrum: &Spectrum, watch: &Watch) {
+        if transition.nodes() < WORTH_KEEPING {
+            return;
+        }
+        match self.store(transition, spectrum) {
+            Ok(path) => watch.note(&format!("the spectrum is stored in {}", path.display())),
+            Err(error) => watch.note(&format!("the spectrum is not stored: {error}")),
+        }
     }
 }
 

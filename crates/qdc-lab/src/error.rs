@@ -184,7 +184,16 @@ impl Error {
             }
             Self::Network(error) => error.hint(),
             Self::Data(error) => error.hint(),
-            Self::Core(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// The error of the core behind this one, whose remedy each front end puts in its own words.
+    pub fn core(&self) -> Option<&qdc_core::Error> {
+        match self {
+            Self::Core(error) => Some(error),
+            Self::Data(error) => error.core(),
+            Self::Network(error) => error.core(),
             _ => None,
         }
     }

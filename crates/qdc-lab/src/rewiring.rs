@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use qdc_core::kernel::Route;
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{
-    Csr, Filter, Graph, Kernel, KernelReport, Normalize, Pairs, Sign, Sparsify, Spectrum, Transition, Watch,
+    Csr, Filter, Graph, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Transition, Watch,
     defaults,
 };
 use qdc_nn::Propagation;
@@ -23,7 +22,7 @@ pub enum Rewiring {
         self_loop: f64,
     },
     /// A sparse, normalised kernel.
-    Kernel(Kernel),
+    Kernel(Recipe),
     /// The transition matrix of the graph after SDRF.
     Sdrf {
         /// The flow.
@@ -129,16 +128,15 @@ impl Rewiring {
             Some(k) => Sparsify::top_k(k)?,
             None => Sparsify::epsilon(epsilon.expect("epsilon or top_k is set"))?,
         };
-        let kernel = Kernel::new(filter).pairs(pairs).sparsify(sparsify).sign(sign).normalize(normalize);
-        Ok(Self::Kernel(kernel.self_loop(self_loop)))
+        let recipe = Recipe::new(filter).pairs(pairs).sparsify(sparsify).sign(sign).normalize(normalize);
+        Ok(Self::Kernel(recipe.self_loop(self_loop)))
     }
 
-    /// The matrix for `graph`; a complete `spectrum` of the graph, where there is one, saves the eigenvalue problem of a
-    /// kernel of the nearest pairs.
+    /// The matrix for `graph`, made with the resources at hand.
     pub fn apply(
         &self,
         graph: &Graph,
-        spectrum: Option<&Spectrum>,
+        resources: &Resources,
         watch: &Watch,
     ) -> Result<(Csr<f64>, RewiringReport), Error> {
         Ok(match self {
@@ -147,13 +145,8 @@ impl Rewiring {
                 let (rewired, report) = flow.run(graph, watch)?;
                 (plain(&rewired, *self_loop)?.0, RewiringReport::Sdrf(report))
             }
-            Self::Kernel(kernel) => {
-                let built = match spectrum {
-                    Some(spectrum) if kernel.plan(graph)?.route == Route::Spectral => {
-                        kernel.build_from(spectrum, graph, watch)?
-                    }
-                    _ => kernel.build(graph, watch)?,
-                };
+            Self::Kernel(recipe) => {
+                let built = recipe.prepare(graph, resources, watch)?.build(watch)?;
                 (built.matrix, RewiringReport::Kernel(built.report))
             }
         })
@@ -195,7 +188,7 @@ pub struct Rewired {
 /// The rewirings of one graph: made when first asked for, the last few kept, shared by splits and trials.
 pub struct Rewirings<'a> {
     graph: &'a Graph,
-    spectrum: Option<Spectrum>,
+    resources: Resources,
     kept: Mutex<Vec<(String, Rewired)>>,
 }
 
@@ -205,12 +198,12 @@ impl<'a> Rewirings<'a> {
 
     /// Those of `graph`.
     pub fn new(graph: &'a Graph) -> Self {
-        Self { graph, spectrum: None, kept: Mutex::default() }
+        Self { graph, resources: Resources::default(), kept: Mutex::default() }
     }
 
-    /// Uses a complete spectrum of the graph, computed before, for kernels of the nearest pairs.
-    pub fn with_spectrum(mut self, spectrum: Spectrum) -> Self {
-        self.spectrum = Some(spectrum);
+    /// Uses these resources for kernels: memory, and eigenpairs that are stored or given.
+    pub fn with_resources(mut self, resources: Resources) -> Self {
+        self.resources = resources;
         self
     }
 
@@ -245,7 +238,7 @@ impl<'a> Rewirings<'a> {
             return Ok(found.clone());
         }
         // Not under the lock: another thread may make the same one at worst, and both get the same bytes.
-        let (matrix, report) = rewiring.apply(self.graph, self.spectrum.as_ref(), watch)?;
+        let (matrix, report) = rewiring.apply(self.graph, &self.resources, watch)?;
         let matrix = if attention { with_self_loops(&matrix) } else { matrix };
         let matrix = Arc::new(Propagation::new(matrix.map(|value| value as f32)));
         let made = Rewired { matrix, report: Arc::new(report) };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use qdc_core::{Graph, Watch};
+use qdc_core::{Graph, Resources, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::predictions;
 use qdc_nn::{Learner, Network, Saved};
@@ -59,6 +59,7 @@ pub fn save_best(
     run: &Run,
     dataset: &Dataset,
     named: &str,
+    resources: &Resources,
     watch: &Watch,
 ) -> Result<Option<SavedConfiguration>, Error> {
     let mut best: Option<usize> = None;
@@ -81,7 +82,7 @@ pub fn save_best(
         classes: dataset.classes,
         graph: graph_hash(&dataset.graph),
     };
-    let mut network = build(&record.hyperparameters, dataset, record.seed, watch)?;
+    let mut network = build(&record.hyperparameters, dataset, record.seed, resources, watch)?;
     network.weights_mut().copy_from_slice(run.weights[best].as_ref().expect("chosen because it has them"));
     let text = serde_json::to_string(&configuration).expect("plain data");
     qdc_nn::save(path, &network, &text)?;
@@ -92,9 +93,11 @@ fn build(
     values: &Hyperparameters,
     dataset: &Dataset,
     seed: u64,
+    resources: &Resources,
     watch: &Watch,
 ) -> Result<Network<f32>, Error> {
-    let rewired = Rewirings::new(&dataset.graph).of_model(values, seed, watch)?;
+    let rewirings = Rewirings::new(&dataset.graph).with_resources(resources.clone());
+    let rewired = rewirings.of_model(values, seed, watch)?;
     let matrices = rewired.into_iter().map(|made| made.matrix).collect();
     let inputs = inputs(dataset, values, matrices)?;
     Ok(Network::new(&architecture(values, dataset.classes), &inputs, seed)?)
@@ -119,7 +122,12 @@ impl SavedModel {
     }
 
     /// The class of every vertex; `dataset` must be the one it was trained on.
-    pub fn predict(&self, dataset: &Dataset, watch: &Watch) -> Result<Vec<u32>, Error> {
+    pub fn predict(
+        &self,
+        dataset: &Dataset,
+        resources: &Resources,
+        watch: &Watch,
+    ) -> Result<Vec<u32>, Error> {
         let configuration = &self.configuration;
         if graph_hash(&dataset.graph) != configuration.graph || dataset.classes != configuration.classes {
             return Err(Error::OtherGraph { model: self.path.clone(), dataset: dataset.name.clone() });
@@ -128,7 +136,7 @@ impl SavedModel {
         for (name, value) in &configuration.hyperparameters {
             values.set_value(name, value.clone())?;
         }
-        let mut network = build(&values, dataset, configuration.seed, watch)?;
+        let mut network = build(&values, dataset, configuration.seed, resources, watch)?;
         self.saved.fill(&mut network)?;
         Ok(predictions(&mut network))
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use qdc_core::{Features, Metric, Split, UNLABELLED, Watch};
+use qdc_core::{Features, Metric, Resources, Split, UNLABELLED, Watch};
 use qdc_data::{DataDir, Dataset, EdgeReading, Shares};
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
@@ -175,9 +175,11 @@ fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
     let path = folder.path().join("model.safetensors");
     for model in ["gat+multiscale", "gcn+gdc"] {
         let run = train(&dataset, &values(model, &[]), &[0, 1], 1).unwrap();
-        let best = save_best(&path, &run, &dataset, "csbm", &Watch::silent()).unwrap().unwrap();
+        let best = save_best(&path, &run, &dataset, "csbm", &Resources::default(), &Watch::silent())
+            .unwrap()
+            .unwrap();
         let saved = SavedModel::open(&path).unwrap();
-        let predicted = saved.predict(&dataset, &Watch::silent()).unwrap();
+        let predicted = saved.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap();
         let test = dataset.splits[best.split].test();
         let right = test.iter().filter(|&&v| predicted[v as usize] == dataset.labels[v as usize]).count();
         assert_eq!(right as f64 / test.len() as f64, best.test);
@@ -187,7 +189,10 @@ fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
             EdgeReading::default(),
         );
         let other = source.unwrap().into_dataset().unwrap();
-        assert!(matches!(saved.predict(&other, &Watch::silent()), Err(Error::OtherGraph { .. })));
+        assert!(matches!(
+            saved.predict(&other, &Resources::default(), &Watch::silent()),
+            Err(Error::OtherGraph { .. })
+        ));
     }
     std::fs::write(&path, b"not a model").unwrap();
     assert!(SavedModel::open(&path).is_err());

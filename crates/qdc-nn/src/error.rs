@@ -120,7 +120,14 @@ impl Error {
             Self::EmptySet { .. } => {
                 Some("choose other splits with --splits, or make new ones with --split".into())
             }
-            Self::Core(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// The error of the core behind this one, whose remedy each front end puts in its own words.
+    pub fn core(&self) -> Option<&qdc_core::Error> {
+        match self {
+            Self::Core(error) => Some(error),
             _ => None,
         }
     }

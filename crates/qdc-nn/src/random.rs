@@ -3,6 +3,8 @@
 //! A sequential generator makes each number wait for the one before; a hash of the counter does not, so the loops
 //! that draw dropout masks vectorise, and a mask can be drawn again in the backward pass instead of being stored.
 
+use qdc_core::splitmix::{STEP, scramble};
+
 use crate::Real;
 
 /// Loops of this fixed length are what the compiler vectorises most reliably.
@@ -19,11 +21,8 @@ pub(crate) fn hash(counter: u32) -> u32 {
 
 /// Derives a seed from another and a number: the seed of a split, of a step, of a layer.
 pub fn derive(seed: u64, number: u64) -> u64 {
-    // The finaliser of SplitMix64 (Steele, Lea, Flood 2014) on a Weyl sequence started at the seed.
-    let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
+    // The outputs of SplitMix64 started at the seed.
+    scramble(seed.wrapping_add(number.wrapping_mul(STEP)))
 }
 
 /// A number in [0, 1), the `number`-th of the stream `seed`.

@@ -170,7 +170,7 @@ fn about_the_kernel(report: &KernelReport, homophily: f64, dataset: &Dataset) ->
         report.entries,
         WINDOW.epsilon,
         dataset.graph.adjacency().entries(),
-        report.error_bound,
+        report.error_bound.or(report.error_estimate).unwrap_or(f64::NAN),
         report.solver,
         report.degree.map_or(String::new(), |degree| format!(" of degree {degree}")),
     );

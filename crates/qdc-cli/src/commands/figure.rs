@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use qdc_core::homophily::{PROBES, sliding_windows, spectral_homophily, window_homophily};
 use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
-use qdc_core::{Eigensolver, Filter, Graph, Kernel, Sparsify, Transition};
+use qdc_core::{Eigensolver, Filter, Graph, Recipe, Sparsify, Transition};
 use qdc_data::{Dataset, EdgeReading, Source, SpectrumCache};
 use qdc_plot::figures::{self, Barbell, FilterPlot, HomophilyPanel};
 use qdc_plot::report::Window;
@@ -225,10 +225,8 @@ pub(super) fn open(name: &str, session: &Session) -> Result<Source, Failure> {
 /// The kernel of a window, over all eigenpairs.
 pub(super) fn kernel(source: &Source, window: Window, session: &Session) -> Result<BuiltKernel, Failure> {
     let Window { mu, sigma, epsilon } = window;
-    let kernel = Kernel::new(Filter::gaussian(mu, sigma)?)
-        .sparsify(Sparsify::epsilon(epsilon)?)
-        .memory(session.memory.0);
-    Ok(kernel.build(source.graph(), &session.watch)?)
+    let recipe = Recipe::new(Filter::gaussian(mu, sigma)?).sparsify(Sparsify::epsilon(epsilon)?);
+    Ok(recipe.prepare(source.graph(), &session.resources(), &session.watch)?.build(&session.watch)?)
 }
 
 /// The pattern of L before, and of the kernel after.

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use qdc_core::kernel::{Plan, Route};
-use qdc_core::{BuiltKernel, Csr, Graph, KernelReport, Solver, Spectrum, Transition};
-use qdc_data::{SpectrumCache, matrix};
+use qdc_core::{BuiltKernel, Csr, KernelReport, Resources};
+use qdc_data::matrix;
 use serde::Serialize;
 
 use super::merge;
@@ -75,15 +74,15 @@ impl<'a> Built<'a> {
 
 impl Show for Built<'_> {
     fn text(&self) -> String {
-        let KernelReport { nodes, entries, density, solver, reason, error_bound, .. } = self.report;
+        let KernelReport { nodes, entries, density, solver, reason, .. } = self.report;
         let parameters: Vec<String> =
             self.report.parameters.iter().map(|(name, value)| format!(" {name} {value}")).collect();
         let mut text = format!(
-            "{}{} on {nodes} vertices: {entries} entries ({:.3} %), error below {error_bound:.1e}\n\
-             by {solver}: {reason}\n",
+            "{}{} on {nodes} vertices: {entries} entries ({:.3} %)\n{}\nby {solver}: {reason}\n",
             self.report.filter,
             parameters.concat(),
-            100.0 * density
+            100.0 * density,
+            accuracy(self.report)
         );
         if let Some(mass) = self.report.captured_mass.filter(|_| self.report.residual_max.is_some()) {
             let about = if self.report.captured_mass_estimated { "about " } else { "" };
@@ -98,26 +97,33 @@ impl Show for Built<'_> {
     }
 }
 
+/// How far entries may be from the exact ones, in words.
+pub(super) fn accuracy(report: &KernelReport) -> String {
+    let estimate = report.error_estimate.map(|error| {
+        let how = report.error_estimate_how.as_deref().unwrap_or("no account of it");
+        format!("about {error:.1e} by estimate ({how})")
+    });
+    match (report.error_bound, estimate) {
+        (Some(bound), None) => format!("error of an entry: proved below {bound:.1e}"),
+        (Some(bound), Some(estimate)) => format!("error of an entry: proved below {bound:.1e}, {estimate}"),
+        (None, Some(estimate)) => format!("error of an entry: no proved bound, {estimate}"),
+        (None, None) => "error of an entry: unknown".into(),
+    }
+}
+
 impl Kernel {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let kernel = self.kernel.kernel(session.memory.0)?;
+        let recipe = self.kernel.recipe()?;
         check_output(&self.output)?;
         if self.rows.is_some() {
             merge::check_shard_output(&self.output)?;
         }
         let graph = self.graph.load(session)?.into_graph();
-        let plan = kernel.plan(&graph)?;
-        refuse_if_too_large(&plan, session)?;
         let started = Started::now();
-        let spectrum = match plan.route {
-            Route::Spectral => self.stored_spectrum(&graph, session)?,
-            _ => None,
-        };
+        let resources = Resources { route: self.kernel.route(), ..session.resources() };
+        let job = recipe.prepare(&graph, &resources, &session.watch)?;
         if let Some(rows) = self.rows {
-            let shard = match &spectrum {
-                Some(spectrum) => kernel.build_rows_from(spectrum, &graph, rows.clone(), &session.watch),
-                None => kernel.build_rows(&graph, rows.clone(), &session.watch),
-            }?;
+            let shard = job.rows(rows.clone(), &session.watch)?;
             let mut built = Built::new(&shard.manifest.report, &started, &self.output);
             built.rows = Some([rows.start, rows.end]);
             session.watch.check()?;
@@ -125,31 +131,11 @@ impl Kernel {
             warn(&shard.manifest.report);
             return session.show(&built);
         }
-        let BuiltKernel { matrix, report } = match &spectrum {
-            Some(spectrum) => kernel.build_from(spectrum, &graph, &session.watch),
-            None => kernel.build(&graph, &session.watch),
-        }?;
+        let BuiltKernel { matrix, report } = job.build(&session.watch)?;
         let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
         warn(&report);
         session.show(&built)
-    }
-
-    /// The complete spectrum, where it is stored already or `--solver dense` asks for it: it serves every filter and every window
-    /// after this one. The other solvers were asked for by name and do their own work.
-    fn stored_spectrum(&self, graph: &Graph, session: &Session) -> Result<Option<Spectrum>, Failure> {
-        let cache = SpectrumCache::of(&session.data_dir());
-        let transition = Transition::with_self_loop(graph, self.kernel.self_loop())?;
-        match self.kernel.solver() {
-            Solver::Dense => {
-                Ok(Some(cache.load_or_compute(&transition, Some(session.memory.0), &session.watch)?))
-            }
-            Solver::Auto => Ok(cache.load(&transition).unwrap_or_else(|error| {
-                session.watch.note(&format!("{error}; it is not used"));
-                None
-            })),
-            Solver::Lobpcg | Solver::Window | Solver::Chebyshev => Ok(None),
-        }
     }
 }
 
@@ -179,21 +165,6 @@ pub(super) fn warn(report: &KernelReport) {
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
-}
-
-fn refuse_if_too_large(plan: &Plan, session: &Session) -> Result<(), Failure> {
-    if plan.memory <= session.memory.0 {
-        return Ok(());
-    }
-    Err(Failure::new(format!(
-        "this kernel needs about {}, the limit is {}",
-        Bytes(plan.memory),
-        session.memory
-    ))
-    .hint(
-        "raise --memory, keep less (--top-k 64, --epsilon), or build row ranges (--rows A:B) and qdc merge"
-            .to_owned(),
-    ))
 }
 
 fn row_range(text: &str) -> Result<Range<usize>, String> {

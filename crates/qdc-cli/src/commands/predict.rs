@@ -30,7 +30,7 @@ impl Predict {
         let model = SavedModel::open(&self.model)?;
         let name = &model.configuration.dataset;
         let dataset = qdc_data::open(name, &session.data_dir(), self.edges.reading())?.into_dataset()?;
-        let predicted = model.predict(&dataset, &session.watch)?;
+        let predicted = model.predict(&dataset, &session.resources(), &session.watch)?;
         let right = predicted.iter().zip(&dataset.labels).filter(|(a, b)| a == b).count();
         let result = Prediction {
             dataset: name.clone(),

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use qdc_core::spectrum::{Eigensolver, Pairs, Solver, Spectrum, SpectrumReport};
+use qdc_core::Route;
+use qdc_core::spectrum::{Eigensolver, Pairs, Spectrum, SpectrumReport};
 use qdc_core::{Transition, defaults};
 use qdc_data::npz::NpzWriter;
 use qdc_data::{Error, SpectrumCache};
@@ -27,8 +28,8 @@ pub(crate) struct SpectrumCommand {
     #[arg(long, value_name = "MU", default_value_t = defaults::MU, allow_negative_numbers = true)]
     around: f64,
     /// The route: auto, dense, lobpcg or window
-    #[arg(long, value_name = "SOLVER", default_value_t = Solver::Auto)]
-    solver: Solver,
+    #[arg(long, value_name = "SOLVER", default_value_t = Route::Auto)]
+    solver: Route,
     /// Weight of the self-loops
     #[arg(long, value_name = "W", default_value_t = 1.0)]
     self_loop: f64,
@@ -110,7 +111,7 @@ impl SpectrumCommand {
     /// All pairs come from the store, or go into it; a window is computed for itself.
     fn solve(&self, transition: &Transition, session: &Session) -> Result<Spectrum, Error> {
         let cache = SpectrumCache::of(&session.data_dir());
-        if self.pairs == Pairs::All && matches!(self.solver, Solver::Auto | Solver::Dense) {
+        if self.pairs == Pairs::All && matches!(self.solver, Route::Auto | Route::Dense) {
             return cache.load_or_compute(transition, Some(session.memory.0), &session.watch);
         }
         let solver = Eigensolver::new()

@@ -124,7 +124,7 @@ impl Train {
             metric: metric(&config, &dataset),
             keep: Keep { weights: self.save.is_some(), curve: self.curves.is_some() },
         };
-        let rewirings = Rewirings::new(&dataset.graph);
+        let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
         let run = qdc_lab::train(&training, &rewirings, &session.watch, &|_| ControlFlow::Continue(()))?;
         for (path, csv) in [(&self.curves, curves as fn(&Run) -> String), (&self.scores, scores)] {
             if let Some(path) = path {
@@ -133,7 +133,7 @@ impl Train {
         }
         let mut saved = None;
         if let Some(path) = &self.save {
-            let best = save_best(path, &run, &dataset, name, &session.watch)?;
+            let best = save_best(path, &run, &dataset, name, &session.resources(), &session.watch)?;
             let Some(best) = best else {
                 return Err(Failure::new("no split had a finite loss, so there are no weights to save"));
             };

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::FilterBank;
-use crate::scramble::scramble;
+use crate::splitmix::scramble;
 use crate::{Error, Features, Filter, Graph, Spectrum, Transition, Watch};
 
 /// Windows whose diagonals are taken.

@@ -166,7 +166,7 @@ mod tests {
         ) {
             let graph = Graph::from_edges(12, edges, EdgeRule::Undirected).unwrap();
             let operator = Operator::<f64>::new(&Transition::new(&graph));
-            let number = |at: usize| (crate::scramble::scramble(seed * 10_000 + at as u64) >> 40) as f64 / (1u64 << 24) as f64;
+            let number = |at: usize| (crate::splitmix::scramble(seed * 10_000 + at as u64) >> 40) as f64 / (1u64 << 24) as f64;
             let x: Vec<f64> = (0..12 * columns).map(number).collect();
             let y: Vec<f64> = (0..12 * columns).map(|at| number(at + 5000)).collect();
             let apply = |coefficients: &[f64]| {

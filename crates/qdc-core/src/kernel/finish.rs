@@ -1,38 +1,52 @@
 //! From kept entries to the finished kernel: normalisation, the counts of the report, and warnings.
 
-use super::{BuiltKernel, Kernel, KernelReport};
+use super::{Account, BuiltKernel, KernelReport, Recipe};
 use crate::sparsify::{Row, Rule};
 use crate::{Csr, Error, Sign, Sparsify};
 
 /// Rows looked at to say which epsilon would keep one percent.
 const SAMPLED_ROWS: usize = 64;
 
-impl Kernel {
-    /// The report of what was asked for, before anything was done.
-    pub(super) fn blank_report(&self, nodes: usize) -> KernelReport {
-        KernelReport {
-            nodes,
-            entries: 0,
-            density: 0.0,
-            filter: self.filter.name().to_owned(),
-            parameters: self.filter.parameters(),
-            pairs: self.pairs,
-            solver: String::new(),
-            reason: String::new(),
-            degree: None,
-            error_bound: 0.0,
-            residual_max: None,
-            captured_mass: None,
-            captured_mass_estimated: false,
-            empty_rows: 0,
-            sparsify: self.sparsify,
-            sign: self.sign,
-            normalize: self.normalize,
-            self_loop: self.self_loop,
-            precision: self.precision,
-            warnings: self.filter.warnings(),
-        }
+/// The report of a kernel before its entries are counted.
+pub(super) fn report(recipe: &Recipe, nodes: usize, account: Account) -> KernelReport {
+    KernelReport {
+        nodes,
+        entries: 0,
+        density: 0.0,
+        entries_per_row: 0.0,
+        diagonal_share: None,
+        filter: recipe.filter.name().to_owned(),
+        parameters: recipe.filter.parameters(),
+        pairs: account.pairs,
+        solver: account.route,
+        reason: account.reason,
+        degree: account.degree,
+        error_bound: account.accuracy.bound,
+        error_estimate: account.accuracy.estimate,
+        error_estimate_how: account.accuracy.how,
+        residual_max: account.residual_max,
+        captured_mass: account.captured_mass,
+        captured_mass_estimated: account.captured_mass_estimated,
+        empty_rows: 0,
+        sparsify: recipe.sparsify,
+        sign: recipe.sign,
+        normalize: recipe.normalize,
+        self_loop: recipe.self_loop,
+        precision: account.precision,
+        warnings: recipe.filter.warnings().into_iter().chain(account.warnings).collect(),
     }
+}
+
+/// Counts the entries of some rows, the first of which is row `start` of the kernel.
+pub(super) fn count(report: &mut KernelReport, matrix: &Csr<f64>, start: usize) {
+    report.entries = matrix.entries();
+    report.density = matrix.density();
+    report.entries_per_row = matrix.entries() as f64 / matrix.rows() as f64;
+    report.empty_rows = (0..matrix.rows()).filter(|&row| matrix.row(row).0.is_empty()).count();
+    let all: f64 = matrix.values().iter().map(|value| value.abs()).sum();
+    let own = |row: usize| matrix.get(row, (start + row) as u32).unwrap_or(0.0).abs();
+    let diagonal: f64 = (0..matrix.rows()).map(own).sum();
+    report.diagonal_share = (all > 0.0).then(|| diagonal / all);
 }
 
 /// The type of a missing `sample`.
@@ -45,15 +59,14 @@ pub(super) fn finish(
     sample: Option<impl FnOnce(&Rule, &[u32]) -> Result<Vec<Row>, Error>>,
 ) -> Result<BuiltKernel, Error> {
     let nodes = matrix.rows();
+    count(&mut report, &matrix, 0);
     let improper = report.normalize.apply(&mut matrix, report.sign);
     if improper > 0 {
         report.warnings.push(format!(
-                "{improper} rows have entries but no positive row sum and became 0; degrees exist with --sign absolute"
-            ));
+            "{improper} rows have entries but no positive row sum and became 0; with the sign rule `absolute` every \
+             row has one"
+        ));
     }
-    report.entries = matrix.entries();
-    report.density = matrix.density();
-    report.empty_rows = (0..nodes).filter(|&row| matrix.row(row).0.is_empty()).count();
     match report.sparsify {
         Sparsify::Epsilon(epsilon) if report.entries == 0 => {
             let mut warning = format!("epsilon {epsilon} keeps nothing");

@@ -10,14 +10,16 @@ use faer::linalg::cholesky::llt;
 use faer::{Mat, Par};
 use rayon::prelude::*;
 
+use std::sync::{Arc, OnceLock};
+
 use super::elimination::{Budget, Elimination};
-use super::stream::{Columns, Lift};
-use super::{Kernel, KernelReport, Made, Plan, Precision};
+use super::panels::{Columns, Lift};
+use super::route::Problem;
+use super::{Account, Accuracy, Plan, RowMaker, Sink};
 use crate::chebyshev::WIDTH_F64 as WIDTH;
 use crate::lines::{Line, substitute};
-use crate::sparsify::Rule;
 use crate::twins::Classes;
-use crate::{Csr, Error, Transition, Watch};
+use crate::{Csr, Error, Filter, Pairs, Transition, Watch};
 
 /// How many operations of a full factorisation take the time of one on panels; measured.
 const DENSE_ADVANTAGE: f64 = 6.0;
@@ -50,101 +52,140 @@ fn system(transition: &Transition, classes: &Classes, alpha: f64) -> Csr<f64> {
     Csr::from_rows(sums.columns(), rows).expect("a valid matrix with its diagonal")
 }
 
-/// What elimination would take.
-pub(super) struct Cost {
-    pub(super) flops: f64,
-    pub(super) memory: u64,
+/// The route, ready for a problem.
+struct ByElimination {
+    plan: Plan,
+    filter: Filter,
+    alpha: f64,
+    transition: Arc<Transition>,
+    classes: Arc<Classes>,
+    elimination: Elimination,
+    /// Columns of the core, computed when the first row is asked for.
+    core_columns: OnceLock<CoreColumns>,
 }
 
-impl Kernel {
-    /// M eliminated, where that is a faster way to the kernel than a polynomial of `flops` operations and fits in memory.
-    pub(super) fn eliminate(
-        &self,
-        transition: &Transition,
-        classes: &Classes,
-        flops: f64,
-    ) -> Option<(Elimination, Cost)> {
-        let alpha = self.filter.ppr_alpha().filter(|&alpha| alpha >= LEAST_ALPHA)?;
-        // In single precision the polynomial is twice as fast; elimination is always double.
-        let flops = if self.precision == Precision::F64 { flops } else { 0.5 * flops };
-        let system = system(transition, classes, alpha);
-        let memory = self.memory.unwrap_or(UNASKED_MEMORY);
-        let steps = (TRIAL_SHARE * flops / MERGE_COST).min(MOST_STEPS);
-        let elimination = Elimination::of(&system, Budget { steps, memory })?;
-        let cost = cost(&elimination);
-        (cost.flops < flops && cost.memory <= memory).then_some((elimination, cost))
+/// Prepares the route by eliminating M. Under `auto` that is given up as soon as it is clear that it will not win.
+pub(super) fn offer(problem: &Problem<'_>, _: &Watch) -> Result<Box<dyn RowMaker>, Error> {
+    let Some(alpha) = problem.recipe.filter.ppr_alpha() else {
+        return Err(problem.unsuited("it solves the equations of personalised PageRank only"));
+    };
+    if problem.recipe.pairs != Pairs::All {
+        return Err(Error::NoEigenpairs);
     }
-
-    /// The given rows by elimination.
-    pub(super) fn pagerank_rows(
-        &self,
-        plan: &Plan,
-        elimination: &Elimination,
-        lift: &Lift<'_>,
-        rule: &Rule,
-        rows: &[u32],
-        watch: &Watch,
-    ) -> Result<Made, Error> {
-        let alpha = self.filter.ppr_alpha().expect("only PageRank plans an elimination");
-        let pagerank = PageRank::new(elimination, alpha, watch)?;
-        let kept = lift.keep::<f64, WIDTH, _>(&pagerank, rule, rows, watch)?;
-        let report = KernelReport {
-            solver: "elimination".into(),
-            reason: plan.reason.clone(),
-            error_bound: pagerank.error_bound(&system(lift.transition, lift.classes, alpha), lift.classes),
-            captured_mass: Some(1.0),
-            precision: Precision::F64,
-            ..self.blank_report(lift.transition.nodes())
-        };
-        Ok(Made { rows: kept, report })
+    if alpha < LEAST_ALPHA {
+        return Err(problem.unsuited("below alpha = 1e-8 the equations are too close to singular"));
     }
+    let classes = problem.classes();
+    let system = system(&problem.transition, &classes, alpha);
+    let memory = problem.resources.memory.unwrap_or(UNASKED_MEMORY);
+    let steps = problem.rival.map_or(f64::INFINITY, |flops| TRIAL_SHARE * flops / MERGE_COST);
+    let budget = Budget { steps: steps.min(MOST_STEPS), memory };
+    let Some(elimination) = Elimination::of(&system, budget) else {
+        return Err(
+            problem.unsuited("eliminating vertices fills the matrix beyond the time or memory allowed")
+        );
+    };
+    let plan = plan(problem, &elimination);
+    if plan.memory > memory {
+        return Err(Error::Memory { what: "elimination", needed: plan.memory, limit: memory });
+    }
+    Ok(Box::new(ByElimination {
+        plan,
+        filter: problem.recipe.filter.clone(),
+        alpha,
+        transition: Arc::clone(&problem.transition),
+        classes,
+        elimination,
+        core_columns: OnceLock::new(),
+    }))
 }
 
-fn cost(elimination: &Elimination) -> Cost {
+fn plan(problem: &Problem<'_>, elimination: &Elimination) -> Plan {
     let (nodes, core) = (elimination.nodes() as f64, elimination.core().nrows() as f64);
     let fill = elimination.multipliers().matrix().entries() as f64;
-    Cost {
-        flops: 2.0 * fill * (nodes + core) + core.powi(3) / DENSE_ADVANTAGE,
+    let flops = 2.0 * fill * (nodes + core) + core.powi(3) / DENSE_ADVANTAGE;
+    let less = match problem.rival {
+        Some(rival) if rival.is_finite() => {
+            format!(", {:.0} times less work than another way", rival / flops)
+        }
+        _ => String::new(),
+    };
+    Plan {
+        route: problem.route,
+        reason: format!(
+            "{}eliminating vertices leaves a core of {} of {}{less}",
+            problem.asked(),
+            elimination.core().nrows(),
+            problem.transition.nodes(),
+        ),
+        degree: None,
+        flops,
         memory: (8.0 * core * (nodes + 3.0 * core) + 16.0 * fill) as u64,
     }
+}
+
+impl RowMaker for ByElimination {
+    fn plan(&self) -> Plan {
+        self.plan.clone()
+    }
+
+    fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error> {
+        let (elimination, alpha) = (&self.elimination, self.alpha);
+        let core_columns = match self.core_columns.get() {
+            Some(columns) => columns,
+            None => {
+                let columns = core_columns(elimination, alpha, watch)?;
+                self.core_columns.get_or_init(|| columns)
+            }
+        };
+        let pagerank = PageRank { elimination, alpha, core_columns };
+        let lift = Lift { transition: &self.transition, classes: &self.classes, filter: &self.filter };
+        lift.make::<f64, WIDTH, _>(&pagerank, sink, watch)?;
+        let system = system(&self.transition, &self.classes, alpha);
+        let how = "residuals of sixteen columns, divided by alpha, times 16";
+        let estimate = pagerank.error_estimate(&system, &self.classes);
+        Ok(Account::new(self.plan(), Accuracy::estimated(estimate, how)))
+    }
+}
+
+/// The columns of the core of alpha M^-1, panel by panel; as Z is symmetric, these are the core's rows of every
+/// column.
+type CoreColumns = Vec<Vec<Line<f64, WIDTH>>>;
+
+fn core_columns(elimination: &Elimination, alpha: f64, watch: &Watch) -> Result<CoreColumns, Error> {
+    let size = elimination.core().nrows();
+    let phase = watch.phase("core", 1 + size.div_ceil(WIDTH) as u64);
+    let inverse = inverse(elimination.core());
+    phase.advance(1)?;
+    (0..size)
+        .into_par_iter()
+        .step_by(WIDTH)
+        .map(|first| {
+            let mut panel = vec![Line::ZERO; elimination.nodes()];
+            for (row, line) in panel[..size].iter_mut().enumerate() {
+                for column in first..size.min(first + WIDTH) {
+                    // Only the lower triangle is computed.
+                    line[column - first] = alpha * inverse[(row.max(column), row.min(column))];
+                }
+            }
+            substitute(elimination.multipliers(), size, &mut panel);
+            phase.advance(1)?;
+            Ok(panel)
+        })
+        .collect()
 }
 
 /// Columns of alpha M^-1.
 struct PageRank<'a> {
     elimination: &'a Elimination,
     alpha: f64,
-    /// The columns of the core, panel by panel; as Z is symmetric, these are the core's rows of every column.
-    core_columns: Vec<Vec<Line<f64, WIDTH>>>,
+    core_columns: &'a CoreColumns,
 }
 
-impl<'a> PageRank<'a> {
-    fn new(elimination: &'a Elimination, alpha: f64, watch: &Watch) -> Result<Self, Error> {
-        let size = elimination.core().nrows();
-        let phase = watch.phase("core", 1 + size.div_ceil(WIDTH) as u64);
-        let inverse = inverse(elimination.core());
-        phase.advance(1)?;
-        let core_columns = (0..size)
-            .into_par_iter()
-            .step_by(WIDTH)
-            .map(|first| {
-                let mut panel = vec![Line::ZERO; elimination.nodes()];
-                for (row, line) in panel[..size].iter_mut().enumerate() {
-                    for column in first..size.min(first + WIDTH) {
-                        // Only the lower triangle is computed.
-                        line[column - first] = alpha * inverse[(row.max(column), row.min(column))];
-                    }
-                }
-                substitute(elimination.multipliers(), size, &mut panel);
-                phase.advance(1)?;
-                Ok(panel)
-            })
-            .collect::<Result<_, Error>>()?;
-        Ok(Self { elimination, alpha, core_columns })
-    }
-
+impl PageRank<'_> {
     /// From residuals of some columns: an error e of a column obeys M e = r, and in the norms that classes of t vertices
     /// bring with them, |e|_max <= |T^-1/2 r| / alpha, as I - (1 - alpha) L has no eigenvalue below alpha.
-    fn error_bound(&self, system: &Csr<f64>, classes: &Classes) -> f64 {
+    fn error_estimate(&self, system: &Csr<f64>, classes: &Classes) -> f64 {
         let count = classes.count();
         let probes = WIDTH.min(count);
         let units: Vec<u32> = (0..probes).map(|i| self.elimination.name(i * count / probes)).collect();
@@ -189,7 +230,7 @@ impl PageRank<'_> {
         let mut end = core;
         for (lane, &class) in classes.iter().enumerate() {
             let unit = self.elimination.position(class as usize) as usize;
-            for (lines, columns) in panel[..core].chunks_mut(WIDTH).zip(&self.core_columns) {
+            for (lines, columns) in panel[..core].chunks_mut(WIDTH).zip(self.core_columns) {
                 lines.iter_mut().zip(&columns[unit].0).for_each(|(line, &value)| line[lane] = value);
             }
             if unit >= core {
@@ -260,7 +301,8 @@ fn inverse(matrix: &Mat<f64>) -> Mat<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EdgeRule, Filter, Graph, Sign, Sparsify, Symmetrize};
+    use crate::sparsify::{Row, Rule};
+    use crate::{EdgeRule, Graph, Sign, Sparsify, Symmetrize};
     use faer::linalg::solvers::DenseSolveCore;
     use proptest::prelude::*;
 
@@ -295,15 +337,20 @@ mod tests {
             let classes = Classes::of(transition.matrix());
             let system = system(&transition, &classes, alpha);
             let elimination = Elimination::of(&system, BOUNDLESS).unwrap();
-            let pagerank = PageRank::new(&elimination, alpha, &Watch::silent()).unwrap();
-            let bound = pagerank.error_bound(&system, &classes);
+            let core_columns = core_columns(&elimination, alpha, &Watch::silent()).unwrap();
+            let pagerank = PageRank { elimination: &elimination, alpha, core_columns: &core_columns };
+            let bound = pagerank.error_estimate(&system, &classes);
             prop_assert!(bound < 1e-10, "{bound:e}");
 
             let filter = Filter::ppr(alpha).unwrap();
             let lift = Lift { transition: &transition, classes: &classes, filter: &filter };
             let rule = Rule { sparsify: Sparsify::None, sign: Sign::Positive, upper: false };
-            let every: Vec<u32> = (0..NODES as u32).collect();
-            let rows = lift.keep::<f64, WIDTH, _>(&pagerank, &rule, &every, &Watch::silent()).unwrap();
+            let make = |rows: std::ops::Range<u32>| -> Vec<Row> {
+                let sink = Sink::new(rule, NODES, rows.collect());
+                lift.make::<f64, WIDTH, _>(&pagerank, &sink, &Watch::silent()).unwrap();
+                sink.into_rows()
+            };
+            let rows = make(0..NODES as u32);
             for (i, row) in rows.iter().enumerate() {
                 prop_assert_eq!(row.values.len(), NODES);
                 for (j, value) in row.values.iter().enumerate() {
@@ -312,15 +359,13 @@ mod tests {
                 }
             }
             // Any part of the rows is the same to the last bit.
-            let some: Vec<u32> = (7..29).collect();
-            let part = lift.keep::<f64, WIDTH, _>(&pagerank, &rule, &some, &Watch::silent()).unwrap();
-            prop_assert_eq!(&part[..], &rows[7..29]);
+            prop_assert_eq!(&make(7..29)[..], &rows[7..29]);
         }
     }
 
     #[test]
     fn a_trial_that_costs_more_than_it_may_is_given_up() {
-        let joined = |i: u64, j: u64| crate::scramble::scramble(64 * i + j).is_multiple_of(8);
+        let joined = |i: u64, j: u64| crate::splitmix::scramble(64 * i + j).is_multiple_of(8);
         let edges = (0..60u64).flat_map(|i| (0..i).filter(move |&j| joined(i, j)).map(move |j| (i, j)));
         let graph = Graph::from_edges(60, edges, EdgeRule::Undirected).unwrap();
         let transition = Transition::new(&graph);

@@ -1,64 +1,109 @@
 //! The polynomial route: columns of sum_k c_k T_k(L), sixteen at a time.
 //!
-//! Cost: 2 (entries of L) N (degree) operations, both counted after twins became one; memory: two panels for each thread
-//! and what is kept.
+//! Cost: 2 (entries of L) N (degree) operations, both counted after twins became one; memory: two panels for each
+//! thread and what is kept.
 
-use super::stream::{Columns, Lift};
-use super::{Kernel, KernelReport, Made, Plan, Precision};
+use std::sync::Arc;
+
+use super::panels::{Columns, Lift};
+use super::route::Problem;
+use super::{Account, Accuracy, Plan, Precision, Recipe, RowMaker, Sink};
 use crate::chebyshev::{Operator, Series, WIDTH_F32, WIDTH_F64, Workspace, clenshaw_units};
 use crate::lines::Line;
-use crate::sparsify::Rule;
 use crate::twins::Classes;
-use crate::{Error, Scalar, Watch};
+use crate::{Error, Filter, Pairs, Scalar, Transition, Watch};
 
 /// The columns on which rounding is measured, and the safety factor for the others.
 const PROBES: usize = 16;
 const SAFETY: f64 = 16.0;
 
-impl Kernel {
-    /// The given rows by the polynomial route.
-    pub(super) fn polynomial_rows(
-        &self,
-        plan: &Plan,
-        lift: &Lift<'_>,
-        rule: &Rule,
-        rows: &[u32],
-        watch: &Watch,
-    ) -> Result<Made, Error> {
-        let series = self.series()?;
+/// The route, ready for a problem.
+struct Polynomial {
+    plan: Plan,
+    filter: Filter,
+    precision: Precision,
+    series: Series,
+    transition: Arc<Transition>,
+    classes: Arc<Classes>,
+}
+
+/// Prepares the route: finds the series and counts what it takes.
+pub(super) fn offer(problem: &Problem<'_>, _: &Watch) -> Result<Box<dyn RowMaker>, Error> {
+    if problem.recipe.pairs != Pairs::All {
+        return Err(Error::NoEigenpairs);
+    }
+    let series = series(problem.recipe)?;
+    let classes = problem.classes();
+    let count = classes.count() as u64;
+    let entries = classes.entries(problem.transition.matrix()) as u64;
+    let precision = problem.recipe.precision;
+    let width = if precision == Precision::F64 { WIDTH_F64 * 8 } else { WIDTH_F32 * 4 } as u64;
+    let panels = 2 * width * count * rayon::current_num_threads() as u64;
+    // In single precision an operation takes half the time.
+    let pace = if precision == Precision::F64 { 1.0 } else { 0.5 };
+    let degree = series.degree();
+    let plan = Plan {
+        route: problem.route,
+        reason: format!(
+            "{}a series of degree {degree} reaches the tolerance without eigenpairs",
+            problem.asked()
+        ),
+        degree: Some(degree),
+        flops: pace * 2.0 * entries as f64 * count as f64 * degree as f64,
+        memory: panels + 24 * entries,
+    };
+    Ok(Box::new(Polynomial {
+        plan,
+        filter: problem.recipe.filter.clone(),
+        precision,
+        series,
+        transition: Arc::clone(&problem.transition),
+        classes,
+    }))
+}
+
+/// The Chebyshev series for the tolerance and precision asked for.
+fn series(recipe: &Recipe) -> Result<Series, Error> {
+    // The tail takes a hundredth: dividing by small degrees enlarges errors, and a few more terms cost little.
+    // Single precision cannot profit from a tail below 1e-8.
+    let tail = match recipe.precision {
+        Precision::F64 => 0.01 * recipe.tolerance,
+        Precision::F32 => (0.01 * recipe.tolerance).max(1e-8),
+    };
+    Series::of(&recipe.filter, tail)
+}
+
+impl RowMaker for Polynomial {
+    fn plan(&self) -> Plan {
+        self.plan.clone()
+    }
+
+    fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error> {
         // L on vectors that are constant on classes
-        let matrix = lift.classes.reduce(lift.transition.matrix(), |_, other| other);
-        let double = Polynomial {
-            operator: Operator::<f64>::ordered(&matrix),
-            series: &series,
-            classes: lift.classes,
-        };
-        let single =
-            Polynomial { operator: double.operator.cast::<f32>(), series: &series, classes: lift.classes };
+        let matrix = self.classes.reduce(self.transition.matrix(), |_, other| other);
+        let (series, classes) = (&self.series, &*self.classes);
+        let double = Recurrence { operator: Operator::<f64>::ordered(&matrix), series, classes };
+        let single = Recurrence { operator: double.operator.cast::<f32>(), series, classes };
         let rounding = rounding(&double, &single, self.precision);
-        let kept = match self.precision {
-            Precision::F64 => lift.keep::<f64, WIDTH_F64, _>(&double, rule, rows, watch),
-            Precision::F32 => lift.keep::<f32, WIDTH_F32, _>(&single, rule, rows, watch),
+        let lift = Lift { transition: &self.transition, classes, filter: &self.filter };
+        match self.precision {
+            Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&double, sink, watch),
+            Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&single, sink, watch),
         }?;
-        let report = KernelReport {
-            solver: "chebyshev".into(),
-            reason: plan.reason.clone(),
-            degree: Some(series.degree()),
-            error_bound: series.tail() + rounding,
-            captured_mass: Some(1.0),
-            ..self.blank_report(lift.transition.nodes())
-        };
-        Ok(Made { rows: kept, report })
+        let how = "what the series leaves out, plus rounding measured on sixteen columns times 16";
+        let accuracy = Accuracy::estimated(series.tail() + rounding, how);
+        Ok(Account { precision: self.precision, ..Account::new(self.plan(), accuracy) })
     }
 }
 
-struct Polynomial<'a, T> {
+/// Columns of the series in L.
+struct Recurrence<'a, T> {
     operator: Operator<T>,
     series: &'a Series,
     classes: &'a Classes,
 }
 
-impl<T: Scalar, const W: usize> Columns<T, W> for Polynomial<'_, T> {
+impl<T: Scalar, const W: usize> Columns<T, W> for Recurrence<'_, T> {
     type Workspace = Workspace<T, W>;
 
     fn workspace(&self) -> Workspace<T, W> {
@@ -83,7 +128,7 @@ impl<T: Scalar, const W: usize> Columns<T, W> for Polynomial<'_, T> {
 ///
 /// Measured, because a rigorous bound is too large by orders of magnitude: some columns are computed in both
 /// precisions; their difference is the rounding of the single one. In double it is smaller by the ratio of the units.
-fn rounding(double: &Polynomial<'_, f64>, single: &Polynomial<'_, f32>, precision: Precision) -> f64 {
+fn rounding(double: &Recurrence<'_, f64>, single: &Recurrence<'_, f32>, precision: Precision) -> f64 {
     let count = double.classes.count();
     let probes = PROBES.min(count);
     let classes: Vec<u32> = (0..probes).map(|i| double.operator.name(i * count / probes)).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Precision;
+use super::{Precision, Route};
 use crate::{Normalize, Pairs, Sign, Sparsify};
 
 /// What was asked for, what was really done, and how good it is.
@@ -16,6 +16,11 @@ pub struct KernelReport {
     pub entries: usize,
     /// Entries kept as a share of all.
     pub density: f64,
+    /// Entries kept in a row, on average.
+    pub entries_per_row: f64,
+    /// The share of the diagonal in the sum of the absolute values kept; `None` if nothing is kept. At 1 the kernel
+    /// joins no vertices, and a network on it sees each vertex by itself.
+    pub diagonal_share: Option<f64>,
     /// The filter's name.
     pub filter: String,
     /// The filter's parameters.
@@ -23,15 +28,18 @@ pub struct KernelReport {
     /// The pairs that entered: all, or how many; that can be more than asked for, as groups of equal eigenvalues are
     /// taken whole.
     pub pairs: Pairs,
-    /// The route: `chebyshev`, `elimination`, or the solver the eigenpairs came from.
-    pub solver: String,
+    /// The route; for eigenpairs the one they came from.
+    pub solver: Route,
     /// Why that route.
     pub reason: String,
     /// Degree of the Chebyshev series, where there was one.
     pub degree: Option<usize>,
-    /// The most by which an entry of the kernel, before sparsification, differs from the exact one: what the series
-    /// leaves out plus an estimate of rounding, or what the residuals of the eigenpairs allow.
-    pub error_bound: f64,
+    /// Proved: no entry of the kernel, before sparsification, is farther from the exact one. `None`: unknown.
+    pub error_bound: Option<f64>,
+    /// An estimate of the largest such error; there wherever `error_bound` is not.
+    pub error_estimate: Option<f64>,
+    /// Where the estimate comes from.
+    pub error_estimate_how: Option<String>,
     /// The largest residual |L phi - E phi| of the eigenpairs used, where there were any.
     pub residual_max: Option<f64>,
     /// The sum of the filter over the pairs that entered, as a share of its sum over all pairs.

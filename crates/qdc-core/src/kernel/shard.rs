@@ -4,23 +4,26 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BuiltKernel, Kernel, KernelReport, Made, finish};
+use super::{BuiltKernel, KernelReport, Recipe, finish};
+use crate::hash::{ContentHash, Digest};
 use crate::sparsify::{Row, Rule};
-use crate::{Csr, Error, Graph};
+use crate::{Csr, Error};
 
 /// What a shard is a part of: two shards fit together if all but the range is the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShardManifest {
-    /// [`Graph::fingerprint`] of the graph, in hexadecimal digits.
-    pub graph: String,
+    /// [`crate::Graph::hash`] of the graph.
+    pub graph: ContentHash,
     /// The first row.
     pub start: usize,
     /// One beyond the last row.
     pub end: usize,
-    /// The error that was aimed at.
-    pub tolerance: f64,
-    /// Parameters and route; counts are those of the shard.
+    /// The kernel.
+    pub recipe: Recipe,
+    /// The route and what it did; counts are those of the shard.
     pub report: KernelReport,
+    /// The hash of the entries.
+    pub content: ContentHash,
 }
 
 /// Some rows of a kernel: what each keeps by its own values, before union and normalisation.
@@ -32,32 +35,27 @@ pub struct Shard {
     pub manifest: ShardManifest,
 }
 
-/// Checks the range, has the rows made by `make`, and labels them.
-pub(super) fn build(
-    kernel: &Kernel,
-    graph: &Graph,
+/// Gives rows their manifest.
+pub(super) fn label(
+    graph: ContentHash,
+    recipe: Recipe,
     rows: Range<usize>,
-    make: impl FnOnce(&Rule, &[u32]) -> Result<Made, Error>,
+    kept: Vec<Row>,
+    mut report: KernelReport,
 ) -> Result<Shard, Error> {
-    let nodes = graph.nodes();
-    if rows.start >= rows.end || rows.end > nodes {
-        return Err(Error::RowRange { start: rows.start, end: rows.end, nodes });
-    }
-    let rule = Rule { upper: false, ..kernel.rule() };
-    let names: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
-    let Made { rows: kept, mut report } = make(&rule, &names)?;
-    let matrix = Csr::from_rows(nodes, kept.into_iter().map(|row| (row.columns, row.values)))?;
-    report.entries = matrix.entries();
-    report.density = matrix.density();
-    report.empty_rows = (0..matrix.rows()).filter(|&row| matrix.row(row).0.is_empty()).count();
-    let graph = format!("{:016x}", graph.fingerprint());
-    let manifest =
-        ShardManifest { graph, start: rows.start, end: rows.end, tolerance: kernel.tolerance, report };
+    let matrix = Csr::from_rows(report.nodes, kept.into_iter().map(|row| (row.columns, row.values)))?;
+    finish::count(&mut report, &matrix, rows.start);
+    let content = content(&matrix);
+    let manifest = ShardManifest { graph, start: rows.start, end: rows.end, recipe, report, content };
     Ok(Shard { matrix, manifest })
 }
 
+fn content(matrix: &Csr<f64>) -> ContentHash {
+    Digest::new("shard").sizes(matrix.pointers()).indices(matrix.indices()).floats(matrix.values()).finish()
+}
+
 impl Shard {
-    /// Joins shards, in any order, that cover every row once: what [`Kernel::build`] gives, bit for bit.
+    /// Joins shards, in any order, that cover every row once: what [`super::Job::build`] gives, bit for bit.
     pub fn merge(mut shards: Vec<Self>) -> Result<BuiltKernel, Error> {
         shards.sort_by_key(|shard| shard.manifest.start);
         let Some(first) = shards.first().map(|shard| shard.manifest.clone()) else {
@@ -74,17 +72,9 @@ impl Shard {
                 let problem = if missing { "is in none of the shards" } else { "is in two shards" };
                 return Err(Error::ShardRows { row: next.min(manifest.start), problem });
             }
-            if matrix.rows() != manifest.end - manifest.start || matrix.columns() != first.report.nodes {
-                return Err(Error::MalformedMatrix {
-                    problem: format!(
-                        "{} x {} entries for the rows {}:{} of {}",
-                        matrix.rows(),
-                        matrix.columns(),
-                        manifest.start,
-                        manifest.end,
-                        first.report.nodes
-                    ),
-                });
+            if let Some(problem) = damage(matrix, manifest) {
+                let (start, end) = (manifest.start, manifest.end);
+                return Err(Error::ShardDamaged { start, end, problem });
             }
             next = manifest.end;
         }
@@ -103,15 +93,34 @@ impl Shard {
     }
 }
 
+/// In what a matrix is not the one its manifest describes.
+fn damage(matrix: &Csr<f64>, manifest: &ShardManifest) -> Option<String> {
+    let (rows, columns) = (manifest.end.saturating_sub(manifest.start), manifest.report.nodes);
+    if matrix.rows() != rows || matrix.columns() != columns {
+        let (a, b) = (matrix.rows(), matrix.columns());
+        return Some(format!("it has {a} x {b} entries instead of {rows} x {columns}"));
+    }
+    if matrix.entries() != manifest.report.entries {
+        let (found, expected) = (matrix.entries(), manifest.report.entries);
+        return Some(format!("it has {found} entries, its manifest counts {expected}"));
+    }
+    if let Some((row, column, value)) = matrix.iter().find(|entry| !entry.2.is_finite()) {
+        return Some(format!("the entry ({}, {column}) is {value}", manifest.start + row));
+    }
+    let found = content(matrix);
+    (found != manifest.content)
+        .then(|| format!("its entries have the hash {found}, its manifest says {}", manifest.content))
+}
+
 /// The first thing in which two shards are not parts of the same kernel.
 fn difference(a: &ShardManifest, b: &ShardManifest) -> Option<&'static str> {
-    let (p, q) = (&a.report, &b.report);
+    let (p, q) = (&a.recipe, &b.recipe);
     let checks = [
-        ("the graph", a.graph == b.graph && p.nodes == q.nodes),
-        ("the filter", p.filter == q.filter && p.parameters == q.parameters),
-        ("the pairs", p.pairs == q.pairs),
-        ("the route", p.solver == q.solver && p.degree == q.degree && p.precision == q.precision),
-        ("the tolerance", a.tolerance == b.tolerance),
+        ("the graph", a.graph == b.graph && a.report.nodes == b.report.nodes),
+        ("the filter", p.filter == q.filter),
+        ("the pairs", p.pairs == q.pairs && a.report.pairs == b.report.pairs),
+        ("the route", a.report.solver == b.report.solver && a.report.degree == b.report.degree),
+        ("the tolerance or precision", p.tolerance == q.tolerance && p.precision == q.precision),
         ("the sparsification", p.sparsify == q.sparsify && p.sign == q.sign),
         ("the normalisation", p.normalize == q.normalize),
         ("the self-loop", p.self_loop == q.self_loop),

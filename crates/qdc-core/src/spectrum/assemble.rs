@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::groups;
 use super::structure::Structure;
-use crate::scramble::scramble;
+use crate::splitmix::scramble;
 use crate::{Error, Transition, Watch};
 
 /// Eigenpairs of one block of the structure, eigenvalues ascending.

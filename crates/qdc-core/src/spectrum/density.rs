@@ -7,7 +7,7 @@
 use super::panels::{Panel, product};
 use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
 use crate::lines::{Line, Rows, step};
-use crate::scramble::scramble;
+use crate::splitmix::scramble;
 use crate::{Error, Watch};
 
 /// An estimate of the number of eigenvalues below x.

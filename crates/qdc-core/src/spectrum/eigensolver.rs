@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::assemble::{Found, assemble};
 use super::folded::{Outcome, Wanted};
 use super::structure::Structure;
-use super::{Pairs, Solver, Spectrum, SpectrumReport, dense, lobpcg, window};
-use crate::{Error, Transition, Watch};
+use super::{Pairs, Spectrum, SpectrumReport, dense, lobpcg, window};
+use crate::{Error, Route, Transition, Watch};
 
 /// Computes eigenpairs of L.
 ///
@@ -25,14 +25,14 @@ use crate::{Error, Transition, Watch};
 pub struct Eigensolver {
     pairs: Pairs,
     around: f64,
-    solver: Solver,
+    solver: Route,
     memory: Option<u64>,
     seed: u64,
 }
 
 impl Default for Eigensolver {
     fn default() -> Self {
-        Self { pairs: Pairs::All, around: 0.5, solver: Solver::Auto, memory: None, seed: 0 }
+        Self { pairs: Pairs::All, around: 0.5, solver: Route::Auto, memory: None, seed: 0 }
     }
 }
 
@@ -55,7 +55,7 @@ impl Eigensolver {
     }
 
     /// The route.
-    pub fn solver(mut self, solver: Solver) -> Self {
+    pub fn solver(mut self, solver: Route) -> Self {
         self.solver = solver;
         self
     }
@@ -84,7 +84,7 @@ impl Eigensolver {
         let (solver, reason) = self.route(&structure)?;
         let task = Task { transition, structure: &structure, solver, reason };
         match (solver, self.wanted(&structure)) {
-            (Solver::Dense, _) | (_, Pairs::All) => self.dense(&task, watch),
+            (Route::Dense, _) | (_, Pairs::All) => self.dense(&task, watch),
             (_, Pairs::Nearest(count)) => self.iterative(&task, count, watch),
         }
     }
@@ -98,12 +98,12 @@ impl Eigensolver {
     }
 
     /// The route to try, and why; `auto` goes on to decide block by block.
-    fn route(&self, structure: &Structure) -> Result<(Solver, &'static str), Error> {
+    fn route(&self, structure: &Structure) -> Result<(Route, &'static str), Error> {
         match (self.solver, self.wanted(structure)) {
-            (Solver::Chebyshev, _) => Err(Error::NoEigenpairs),
-            (Solver::Auto, Pairs::All) => Ok((Solver::Dense, "all pairs are wanted")),
-            (Solver::Window | Solver::Lobpcg, Pairs::All) => {
-                Ok((Solver::Dense, "all pairs are wanted, which leaves nothing to iterate for"))
+            (Route::Chebyshev | Route::Elimination, _) => Err(Error::NoEigenpairs),
+            (Route::Auto, Pairs::All) => Ok((Route::Dense, "all pairs are wanted")),
+            (Route::Window | Route::Lobpcg, Pairs::All) => {
+                Ok((Route::Dense, "all pairs are wanted, which leaves nothing to iterate for"))
             }
             (solver, _) => Ok((solver, "as asked")),
         }
@@ -139,8 +139,8 @@ impl Eigensolver {
             let wanted =
                 Wanted { mu: self.around, count, known: known.clone(), seed: self.seed, memory: self.memory };
             let outcome = match task.solver {
-                Solver::Lobpcg => lobpcg::solve(&block.matrix, &wanted, watch)?,
-                solver => window::solve(&block.matrix, &wanted, solver == Solver::Auto, watch)?,
+                Route::Lobpcg => lobpcg::solve(&block.matrix, &wanted, watch)?,
+                solver => window::solve(&block.matrix, &wanted, solver == Route::Auto, watch)?,
             };
             effort.add(&outcome);
             known.extend(outcome.found.values.iter().map(|value| (value - self.around).abs()));
@@ -163,8 +163,8 @@ impl Eigensolver {
             Pairs::Nearest(count) => Some((self.around, count)),
         };
         let (solver, reason) = match (task.solver, effort.applications) {
-            (Solver::Auto, 0) => (Solver::Dense, "at this size a full decomposition is the fastest way"),
-            (Solver::Auto, _) => (Solver::Window, "faster than a full decomposition at this size"),
+            (Route::Auto, 0) => (Route::Dense, "at this size a full decomposition is the fastest way"),
+            (Route::Auto, _) => (Route::Window, "faster than a full decomposition at this size"),
             (solver, _) => (solver, task.reason),
         };
         watch.note(&format!("eigenpairs by {solver}: {reason}"));
@@ -219,7 +219,7 @@ impl Eigensolver {
 struct Task<'a> {
     transition: &'a Transition,
     structure: &'a Structure,
-    solver: Solver,
+    solver: Route,
     reason: &'static str,
 }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use dense::memory as dense_memory;
 pub use eigensolver::Eigensolver;
 pub use groups::{GROUP_TOLERANCE, groups};
-pub use options::{Pairs, Solver};
+pub use options::Pairs;
 pub use ranks::rank_windows;
 pub use report::SpectrumReport;
 

@@ -1,4 +1,4 @@
-//! Which eigenpairs enter, and by which route.
+//! Which eigenpairs enter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -70,65 +70,12 @@ impl fmt::Display for Pairs {
     }
 }
 
-/// The route from L to eigenpairs or a kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Solver {
-    /// Picks by size and request, and says why.
-    #[default]
-    Auto,
-    /// The full symmetric eigendecomposition.
-    Dense,
-    /// The published way: LOBPCG on (L - mu)^2.
-    Lobpcg,
-    /// Ours: Chebyshev-filtered block subspace iteration around mu.
-    Window,
-    /// No eigenpairs at all: a polynomial in L (kernels of all pairs only).
-    Chebyshev,
-}
-
-impl Solver {
-    /// Every choice, in the order of the help text.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::Dense, Self::Lobpcg, Self::Window, Self::Chebyshev];
-
-    /// The name users type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Dense => "dense",
-            Self::Lobpcg => "lobpcg",
-            Self::Window => "window",
-            Self::Chebyshev => "chebyshev",
-        }
-    }
-}
-
-impl FromStr for Solver {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|solver| solver.name() == text).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|solver| solver.name()).collect();
-            format!("'{text}' is not a solver: choose {}", names.join(", "))
-        })
-    }
-}
-
-impl fmt::Display for Solver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_read_back() {
-        for solver in Solver::ALL {
-            assert_eq!(solver.to_string().parse(), Ok(solver));
-        }
         assert_eq!("512".parse(), Ok(Pairs::Nearest(512)));
         assert_eq!("all".parse(), Ok(Pairs::All));
         for wrong in ["0", "-1", "some", ""] {

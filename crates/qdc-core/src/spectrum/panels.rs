@@ -17,7 +17,7 @@ use super::dense::parts;
 use crate::Error;
 use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
 use crate::lines::{Line, Rows, step};
-use crate::scramble::scramble;
+use crate::splitmix::scramble;
 
 /// Sixteen columns, row by row.
 pub(super) type Panel = Vec<Line<f64, WIDTH>>;

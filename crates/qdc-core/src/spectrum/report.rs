@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pairs, Solver};
+use super::Pairs;
+use crate::Route;
 
 /// What was really done, and how well.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +15,7 @@ pub struct SpectrumReport {
     /// The mu asked for; absent where all pairs were.
     pub around: Option<f64>,
     /// The route taken; never `auto`.
-    pub solver: Solver,
+    pub solver: Route,
     /// Why that route.
     pub reason: String,
     /// max over a of |L phi_a - E_a phi_a|, recomputed from L in the end.

@@ -187,7 +187,7 @@ mod tests {
         write(&path, &Csr::new(2, 2, vec![0, 1, 1], vec![1], vec![1.0]).unwrap()).unwrap();
         let error = read_graph(&path, EdgeReading::default()).unwrap_err();
         assert!(error.to_string().contains("arc.npz: edge (0, 1)"), "{error}");
-        assert!(error.hint().unwrap().contains("--symmetrize"));
+        assert_eq!(error.core().unwrap().remedy(), Some(qdc_core::Remedy::Symmetrize));
         let reading = EdgeReading { directed: true, symmetrize: Some(Symmetrize::Or) };
         assert_eq!(read_graph(&path, reading).unwrap().edges(), 1);
     }

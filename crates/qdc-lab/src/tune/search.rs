@@ -4,10 +4,11 @@
 //! depends on seed and batch, not on how many trials run at once.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use qdc_core::{Metric, Transition, Watch};
+use qdc_core::kernel::{Remembered, Spectra};
+use qdc_core::{Metric, Resources, Transition, Watch};
 use qdc_data::{Dataset, SpectrumCache};
 use qdc_tune::storage::Storage;
 use qdc_tune::{Asked, Direction, Pruning, Sampler, State, Study};
@@ -206,23 +207,31 @@ pub fn search(
 
 /// One complete spectrum serves every mu, where it is of use and fits.
 fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Error> {
+    let mut resources = Resources {
+        memory: search.memory,
+        spectra: Spectra::Stored(Arc::new(search.spectra.clone())),
+        ..Resources::default()
+    };
     let rewirings = Rewirings::new(&search.dataset.graph);
     let windowed = search.space.model.has(|tower| tower.rewiring.is_windowed());
     let has = |name: &str| search.space.space.get(name).is_some();
     let nearest = has("pairs") || search.space.fixed.get("pairs").is_some_and(Value::is_number);
     let looped = has("self_loop") || search.space.fixed.contains_key("self_loop");
     if !windowed || !nearest || looped {
-        return Ok(rewirings);
+        return Ok(rewirings.with_resources(resources));
     }
     let transition = Transition::new(&search.dataset.graph);
     match search.spectra.load_or_compute(&transition, search.memory, watch) {
-        Ok(spectrum) => Ok(rewirings.with_spectrum(spectrum)),
-        Err(qdc_data::Error::Core(error @ qdc_core::Error::Interrupted)) => Err(error.into()),
+        Ok(spectrum) => {
+            let store = Remembered::holding(search.spectra.clone(), &transition, spectrum);
+            resources.spectra = Spectra::Stored(Arc::new(store));
+        }
+        Err(qdc_data::Error::Core(error @ qdc_core::Error::Interrupted)) => return Err(error.into()),
         Err(error) => {
             watch.note(&format!("no full spectrum for all trials ({error}); each trial finds its own pairs"));
-            Ok(rewirings)
         }
     }
+    Ok(rewirings.with_resources(resources))
 }
 
 fn report(

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::Sink;
 use crate::lines::Line;
-use crate::sparsify::{Lane, Row, Rule};
+use crate::sparsify::Lane;
 use crate::twins::Classes;
 use crate::{Error, Filter, Scalar, Transition, Watch};
 
@@ -46,40 +47,32 @@ struct Wanted {
 }
 
 impl Lift<'_> {
-    /// What each of `rows` keeps.
-    pub(super) fn keep<T: Scalar, const W: usize, C: Columns<T, W>>(
+    /// Puts the rows wanted into the sink, panel by panel.
+    pub(super) fn make<T: Scalar, const W: usize, C: Columns<T, W>>(
         &self,
         source: &C,
-        rule: &Rule,
-        rows: &[u32],
+        sink: &Sink,
         watch: &Watch,
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<(), Error> {
         let lines: Vec<u32> = self.classes.of_vertex().iter().map(|&class| source.position(class)).collect();
-        let wanted = self.wanted(&lines, rows);
-        let phase = watch.phase("kernel rows", rows.len() as u64);
-        let blocks = wanted
-            .columns
-            .par_chunks(W)
-            .map_init(
-                || source.workspace(),
-                |workspace, block| {
-                    let names: Vec<u32> = block.iter().map(|column| column.0).collect();
-                    let panel = source.panel(&names, workspace);
-                    let lanes: Vec<Lane<'_>> = block
-                        .iter()
-                        .map(|(class, range)| self.lane(*class, &wanted.rows[range.clone()]))
-                        .collect();
-                    let kept = rule.keep_panel(&lanes, &lines, panel);
-                    phase.advance(kept.len() as u64)?;
-                    Ok(kept)
-                },
-            )
-            .collect::<Result<Vec<_>, Error>>()?;
-        let mut kept = vec![Row::default(); rows.len()];
-        for (&place, row) in wanted.places.iter().zip(blocks.into_iter().flatten()) {
-            kept[place] = row;
-        }
-        Ok(kept)
+        let wanted = self.wanted(&lines, sink);
+        let phase = watch.phase("kernel rows", wanted.rows.len() as u64);
+        wanted.columns.par_chunks(W).try_for_each_init(
+            || source.workspace(),
+            |workspace, block| {
+                let names: Vec<u32> = block.iter().map(|column| column.0).collect();
+                let panel = source.panel(&names, workspace);
+                let lanes: Vec<Lane<'_>> = block
+                    .iter()
+                    .map(|(class, range)| self.lane(*class, &wanted.rows[range.clone()]))
+                    .collect();
+                let kept = sink.rule().keep_panel(&lanes, &lines, panel);
+                let places = &wanted.places[block[0].1.start..];
+                let count = kept.len() as u64;
+                places.iter().zip(kept).for_each(|(&place, row)| sink.put_kept(place, row));
+                phase.advance(count)
+            },
+        )
     }
 
     fn lane<'a>(&'a self, class: u32, rows: &'a [u32]) -> Lane<'a> {
@@ -88,10 +81,10 @@ impl Lift<'_> {
         Lane { rows, class: self.classes.members(class as usize), apart }
     }
 
-    fn wanted(&self, lines: &[u32], rows: &[u32]) -> Wanted {
-        let mut places: Vec<usize> = (0..rows.len()).collect();
-        places.sort_unstable_by_key(|&place| (lines[rows[place] as usize], rows[place]));
-        let rows: Vec<u32> = places.iter().map(|&place| rows[place]).collect();
+    fn wanted(&self, lines: &[u32], sink: &Sink) -> Wanted {
+        let mut places: Vec<usize> = (0..sink.rows().len()).collect();
+        places.sort_unstable_by_key(|&place| (lines[sink.rows()[place] as usize], sink.rows()[place]));
+        let rows: Vec<u32> = places.iter().map(|&place| sink.rows()[place]).collect();
         let class = |row: u32| self.classes.of_vertex()[row as usize];
         let mut columns = Vec::new();
         let mut start = 0;

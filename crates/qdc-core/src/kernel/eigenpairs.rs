@@ -1,0 +1,311 @@
+//! The route by eigenpairs: Q = V P(E) V^T from eigenpairs, a block of rows at a time.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::*;
+
+use super::resources::Spectra;
+use super::route::Problem;
+use super::{Account, Accuracy, Plan, Recipe, Resources, Route, RowMaker, Sink};
+use crate::chebyshev::{Operator, apply};
+use crate::sparsify::Row;
+use crate::splitmix::scramble;
+use crate::{Eigensolver, Error, Filter, Pairs, Sparsify, Spectrum, Transition, Watch};
+
+/// Rows computed at a time.
+const BLOCK: usize = 64;
+/// Pairs whose filter is smaller than this are skipped: together they move no entry by more.
+const NEGLIGIBLE: f64 = 1e-16;
+/// Random probes for the trace of the filter.
+const PROBES: usize = 64;
+/// Up to this many vertices a full eigendecomposition takes milliseconds and leaves only rounding.
+const SMALL: usize = 256;
+
+/// The route, ready for a problem.
+struct Eigenpairs {
+    plan: Plan,
+    recipe: Recipe,
+    resources: Resources,
+    transition: Arc<Transition>,
+    /// The pairs, once they are found or computed, and where they came from.
+    spectrum: OnceLock<(Spectrum, String)>,
+}
+
+/// Prepares the route: takes pairs that are given, looks for stored ones, and estimates what computing would take.
+pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowMaker>, Error> {
+    let nodes = problem.transition.nodes();
+    if problem.recipe.pairs == Pairs::All {
+        check_filter(&problem.recipe.filter)?;
+    }
+    let mut route = Eigenpairs {
+        plan: plan(problem),
+        recipe: problem.recipe.clone(),
+        resources: Resources { route: problem.route, ..problem.resources.clone() },
+        transition: Arc::clone(&problem.transition),
+        spectrum: OnceLock::new(),
+    };
+    // A route that is only compared with others does not open files.
+    let known = if problem.rival.is_none() { route.at_hand(watch)? } else { None };
+    if let Some((spectrum, reason)) = known {
+        route.plan.route = spectrum.report().solver;
+        route.plan.reason.clone_from(&reason);
+        route.plan.flops = 2.0 * (nodes as f64).powi(2) * spectrum.pairs() as f64;
+        let _ = route.spectrum.set((spectrum, reason));
+    }
+    Ok(Box::new(route))
+}
+
+fn plan(problem: &Problem<'_>) -> Plan {
+    let nodes = problem.transition.nodes() as f64;
+    let pairs = match problem.recipe.pairs {
+        Pairs::All => nodes,
+        Pairs::Nearest(k) => (k as f64).min(nodes),
+    };
+    let candidate = problem.rival.is_some();
+    let small = problem.transition.nodes() <= SMALL;
+    let reason = match problem.recipe.pairs {
+        Pairs::Nearest(_) => "a window of pairs needs eigenpairs",
+        Pairs::All if !candidate => "that solver was asked for",
+        Pairs::All if small => "a graph this small is decomposed outright",
+        Pairs::All => "no other route can do it or is faster",
+    };
+    let flops = 9.0 * nodes.powi(3) + 2.0 * nodes * nodes * pairs;
+    Plan {
+        route: problem.route,
+        reason: reason.to_owned(),
+        degree: None,
+        flops: if candidate && small { 0.0 } else { flops },
+        memory: (3.0 * 8.0 * nodes * pairs) as u64,
+    }
+}
+
+/// Refuses a filter that is not finite somewhere on [-1, 1], as the polynomial route does.
+fn check_filter(filter: &Filter) -> Result<(), Error> {
+    for at in -32..=32 {
+        let energy = f64::from(at) / 32.0;
+        let value = filter.evaluate(energy);
+        if !value.is_finite() {
+            return Err(Error::FilterNotFinite { filter: filter.to_string(), energy, value });
+        }
+    }
+    Ok(())
+}
+
+impl Eigenpairs {
+    /// Pairs that need not be computed, and where they come from.
+    fn at_hand(&self, watch: &Watch) -> Result<Option<(Spectrum, String)>, Error> {
+        match &self.resources.spectra {
+            Spectra::Given(spectrum) if spectrum.nodes() != self.transition.nodes() => {
+                Err(Error::ForeignSpectrum { spectrum: spectrum.nodes(), nodes: self.transition.nodes() })
+            }
+            Spectra::Given(spectrum) => {
+                Ok(Some((spectrum.clone(), "from a spectrum computed before".into())))
+            }
+            // The iterative solvers were asked for by name and do their own work.
+            Spectra::Stored(store) if matches!(self.resources.route, Route::Auto | Route::Dense) => {
+                let found = store.find(&self.transition, watch);
+                Ok(found.map(|spectrum| (spectrum, "from a stored spectrum".into())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The pairs: at hand, or computed now; complete ones are stored where there is a store.
+    fn spectrum(&self, watch: &Watch) -> Result<&(Spectrum, String), Error> {
+        if let Some(known) = self.spectrum.get() {
+            return Ok(known);
+        }
+        let known = match self.at_hand(watch)? {
+            Some(known) => known,
+            None => (self.compute(watch)?, self.plan.reason.clone()),
+        };
+        Ok(self.spectrum.get_or_init(|| known))
+    }
+
+    fn compute(&self, watch: &Watch) -> Result<Spectrum, Error> {
+        let solver = Eigensolver::new()
+            .pairs(self.recipe.pairs)
+            .around(self.recipe.centre())
+            .solver(self.resources.route)
+            .memory(self.resources.memory);
+        let Spectra::Stored(store) = &self.resources.spectra else {
+            return solver.solve(&self.transition, watch);
+        };
+        // A decomposition finds all pairs anyway; stored, they serve every filter and every window after this one.
+        let solver = if self.resources.route == Route::Dense { solver.pairs(Pairs::All) } else { solver };
+        let spectrum = solver.solve(&self.transition, watch)?;
+        if spectrum.is_complete() {
+            store.keep(&self.transition, &spectrum, watch);
+        }
+        Ok(spectrum)
+    }
+
+    /// The pairs asked for, with the filter's value at each.
+    fn weigh<'a>(&self, spectrum: &'a Spectrum) -> Result<Weighted<'a>, Error> {
+        let range = match self.recipe.pairs {
+            Pairs::All if spectrum.is_complete() => 0..spectrum.pairs(),
+            Pairs::All => {
+                let (expected, found) = (spectrum.nodes(), spectrum.pairs());
+                return Err(Error::LengthMismatch { what: "pairs of a complete spectrum", expected, found });
+            }
+            Pairs::Nearest(k) => spectrum.nearest(self.recipe.centre(), k),
+        };
+        let filter = &self.recipe.filter;
+        let energies = &spectrum.eigenvalues()[range.clone()];
+        let weights: Vec<f64> = energies.iter().map(|&energy| filter.evaluate(energy)).collect();
+        if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+            let (filter, energy, value) = (filter.to_string(), energies[at], weights[at]);
+            return Err(Error::FilterNotFinite { filter, energy, value });
+        }
+        Ok(Weighted { spectrum, range, weights })
+    }
+
+    fn account(&self, weighted: &Weighted<'_>, reason: &str, watch: &Watch) -> Result<Account, Error> {
+        let Weighted { spectrum, range, weights } = weighted;
+        let filter = &self.recipe.filter;
+        let used: f64 = weights.iter().sum();
+        let complete = spectrum.is_complete();
+        let all: f64 = if complete {
+            spectrum.eigenvalues().iter().map(|&energy| filter.evaluate(energy)).sum()
+        } else {
+            trace(filter, &self.transition, watch)?.max(used)
+        };
+        let mut warnings = Vec::new();
+        let mut pairs = self.recipe.pairs;
+        if let Pairs::Nearest(asked) = pairs {
+            pairs = Pairs::Nearest(range.len());
+            if asked > spectrum.nodes() {
+                let nodes = spectrum.nodes();
+                warnings.push(format!("{asked} pairs were lowered to the {nodes} there are"));
+            }
+        }
+        let how = "residuals and loss of orthogonality of the eigenpairs, to first order";
+        let accuracy = Accuracy::estimated(weighted.error_estimate(filter), how);
+        let plan = Plan { route: spectrum.report().solver, reason: reason.to_owned(), ..self.plan.clone() };
+        Ok(Account {
+            pairs,
+            residual_max: Some(spectrum.report().residual_max),
+            captured_mass: share(used, all),
+            captured_mass_estimated: !complete,
+            warnings,
+            ..Account::new(plan, accuracy)
+        })
+    }
+}
+
+impl RowMaker for Eigenpairs {
+    fn plan(&self) -> Plan {
+        self.plan.clone()
+    }
+
+    fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error> {
+        let (spectrum, reason) = self.spectrum(watch)?;
+        let weighted = self.weigh(spectrum)?;
+        weighted.make(sink, watch)?;
+        self.account(&weighted, reason, watch)
+    }
+}
+
+/// The pairs of a spectrum that enter a kernel, with their weights.
+struct Weighted<'a> {
+    spectrum: &'a Spectrum,
+    range: Range<usize>,
+    weights: Vec<f64>,
+}
+
+impl Weighted<'_> {
+    /// Makes the rows wanted, in blocks that lie the same whichever rows are asked for, so that their bits do too.
+    fn make(&self, sink: &Sink, watch: &Watch) -> Result<(), Error> {
+        let (nodes, rule) = (self.spectrum.nodes(), sink.rule());
+        let used = |weight: &f64| weight.abs() > NEGLIGIBLE;
+        let (first, last) = match (self.weights.iter().position(used), self.weights.iter().rposition(used)) {
+            (Some(first), Some(last)) => (first, last + 1),
+            _ => (0, 0),
+        };
+        let weights = &self.weights[first..last];
+        let start = self.range.start + first;
+        let vectors = MatRef::from_column_major_slice(
+            &self.spectrum.vectors()[start * nodes..(start + weights.len()) * nodes],
+            nodes,
+            weights.len(),
+        );
+        let phase = watch.phase("kernel rows", sink.rows().len() as u64);
+        let mut blocks: Vec<(usize, &[u32])> = Vec::new();
+        for block in sink.rows().chunk_by(|a, b| *a as usize / BLOCK == *b as usize / BLOCK) {
+            let place = blocks.last().map_or(0, |last| last.0 + last.1.len());
+            blocks.push((place, block));
+        }
+        blocks.par_iter().try_for_each(|&(place, block)| {
+            let top = block[0] as usize / BLOCK * BLOCK;
+            let height = BLOCK.min(nodes - top);
+            let right = Mat::from_fn(weights.len(), height, |a, r| weights[a] * vectors[(top + r, a)]);
+            let product = |columns: Range<usize>| {
+                let mut out = Mat::<f64>::zeros(columns.len(), height);
+                let left = vectors.subrows(columns.start, columns.len());
+                matmul(&mut out, Accum::Replace, left, &right, 1.0, Par::Seq);
+                out
+            };
+            // Above the diagonal always the same product; what lies below only where the rule looks at it.
+            let above = product(top..nodes);
+            let whole = !rule.upper || matches!(rule.sparsify, Sparsify::TopK(_));
+            let below = product(0..if whole { top } else { 0 });
+            for (at, &row) in block.iter().enumerate() {
+                let lane = row as usize - top;
+                let kept: Row = if whole {
+                    let values = [below.col_as_slice(lane), above.col_as_slice(lane)].concat();
+                    rule.keep_row(row, 0, &values)
+                } else {
+                    rule.keep_row(row, top as u32, above.col_as_slice(lane))
+                };
+                sink.put_kept(place + at, kept);
+            }
+            phase.advance(block.len() as u64)
+        })
+    }
+
+    /// What the residuals and the orthogonality of the pairs allow, to first order.
+    ///
+    /// With |R| the norm of all residuals: |P'| |R| for the filter's slope, P(edge) |R| / gap for a window that ends at a
+    /// gap to the first pair left out (Davis and Kahan), and the largest P times the loss of orthogonality.
+    fn error_estimate(&self, filter: &Filter) -> f64 {
+        let (spectrum, range) = (self.spectrum, &self.range);
+        let report = spectrum.report();
+        let residuals = report.residual_max.max(f64::EPSILON) * (range.len() as f64).sqrt();
+        let grid = |i: i32| filter.evaluate(f64::from(i) / 500.0);
+        let slope = (-500..500).map(|i| (grid(i + 1) - grid(i)).abs() * 500.0).fold(0.0, f64::max);
+        let largest = self.weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
+        let energies = spectrum.eigenvalues();
+        let edge = |inside: Option<usize>, outside: Option<f64>| match (inside, outside) {
+            (Some(inside), Some(outside)) => {
+                let gap = (energies[inside] - outside).abs().max(f64::EPSILON);
+                filter.evaluate(energies[inside]).abs() / gap
+            }
+            _ => 0.0,
+        };
+        let below = range.start.checked_sub(1).map(|at| energies[at]);
+        let above = energies.get(range.end).copied();
+        // Where the spectrum itself is a window, all that is known is how far it is complete.
+        let low = below.or((!spectrum.is_complete()).then_some(report.interval[0]).filter(|&end| end > -1.0));
+        let high = above.or((!spectrum.is_complete()).then_some(report.interval[1]).filter(|&end| end < 1.0));
+        let cut = edge(range.clone().next(), low) + edge(range.clone().last(), high);
+        (slope + cut) * residuals + largest * report.orthogonality.max(f64::EPSILON)
+    }
+}
+
+/// `part / whole`, where that means something.
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// An estimate of the trace of P(L): the mean of z^T P(L) z over random sign vectors z from a fixed seed.
+fn trace(filter: &Filter, transition: &Transition, watch: &Watch) -> Result<f64, Error> {
+    let nodes = transition.nodes();
+    let sign = |at: usize| if scramble(at as u64) & 1 == 0 { 1.0 } else { -1.0 };
+    let probes: Vec<f64> = (0..nodes * PROBES).map(sign).collect();
+    let series = crate::chebyshev::Series::of(filter, 1e-6)?;
+    let images = apply(&Operator::new(transition), series.coefficients(), &probes, PROBES, watch)?;
+    Ok(probes.iter().zip(&images).map(|(a, b)| a * b).sum::<f64>() / PROBES as f64)
+}

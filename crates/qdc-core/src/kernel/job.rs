@@ -1,0 +1,178 @@
+//! A job: a recipe prepared once for a graph and the resources at hand. It plans, builds, and makes row ranges.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::route::{Account, Problem, RowMaker};
+use super::sink::Sink;
+use super::{BuiltKernel, Plan, Recipe, Resources, Route, Shard, Spectra, finish, shard};
+use crate::hash::ContentHash;
+use crate::sparsify::{Row, Rule};
+use crate::{Error, Graph, Pairs, Sparsify, Transition, Watch};
+
+/// Bytes of a kept entry: column and value, twice, as rows are gathered and then joined.
+const BYTES_PER_ENTRY: u64 = 2 * 12;
+
+impl Recipe {
+    /// Makes the recipe ready for a graph: checks it, builds L, chooses the route and prepares it.
+    ///
+    /// Cheap beside building: L is made and twins are found, in time proportional to the edges; for PageRank the
+    /// elimination is tried, up to a quarter of the time that another route would take. Eigenpairs are looked up
+    /// here and computed when the first row is asked for.
+    ///
+    /// # Errors
+    /// A parameter out of range; a route that cannot make this kernel; eigenpairs given that are not of this graph.
+    pub fn prepare(&self, graph: &Graph, resources: &Resources, watch: &Watch) -> Result<Job, Error> {
+        self.check()?;
+        let transition = Arc::new(Transition::with_self_loop(graph, self.self_loop)?);
+        let problem = Problem {
+            recipe: self,
+            resources,
+            transition,
+            route: resources.route,
+            rival: None,
+            classes: Arc::new(OnceLock::new()),
+        };
+        let maker = resources.route.offer()(&problem, watch)?;
+        Ok(Job::boxed(self.clone(), graph, maker, resources.memory))
+    }
+}
+
+/// The route that `auto` takes: eigenpairs for a kernel of some pairs or of pairs given; else the one of fewest
+/// operations among those that can do it, the first of equals.
+pub(super) fn cheapest(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowMaker>, Error> {
+    let given = matches!(problem.resources.spectra, Spectra::Given(_));
+    if given || problem.recipe.pairs != Pairs::All {
+        return super::eigenpairs::offer(problem, watch);
+    }
+    let mut best: Option<(f64, Box<dyn RowMaker>)> = None;
+    let mut refusal = None;
+    for &route in Route::ALL.iter().filter(|&&route| route != Route::Auto) {
+        let rival = best.as_ref().map_or(f64::INFINITY, |best| best.0);
+        let candidate = Problem {
+            route,
+            rival: Some(rival),
+            transition: Arc::clone(&problem.transition),
+            classes: Arc::clone(&problem.classes),
+            ..*problem
+        };
+        match route.offer()(&candidate, watch) {
+            Ok(maker) if maker.plan().flops < rival => best = Some((maker.plan().flops, maker)),
+            Ok(_) => {}
+            Err(error) if error.is_about_the_route() => refusal = refusal.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    match (best, refusal) {
+        (Some((_, maker)), _) => Ok(maker),
+        (None, refusal) => Err(refusal.unwrap_or_else(|| problem.unsuited("no route can make this kernel"))),
+    }
+}
+
+/// A recipe prepared for a graph.
+///
+/// ```
+/// use qdc_core::{EdgeRule, Filter, Graph, Recipe, Resources, Route, Watch};
+///
+/// let ring = Graph::from_edges(400, (0..400).map(|i| (i, (i + 1) % 400)), EdgeRule::Undirected)?;
+/// let watch = Watch::silent();
+/// let job = Recipe::new(Filter::heat(3.0)?).prepare(&ring, &Resources::default(), &watch)?;
+/// assert_eq!(job.plan().route, Route::Chebyshev);
+/// let part = job.rows(0..100, &watch)?;
+/// assert_eq!(part.matrix.rows(), 100);
+/// # Ok::<(), qdc_core::Error>(())
+/// ```
+pub struct Job {
+    recipe: Recipe,
+    graph: ContentHash,
+    nodes: usize,
+    memory: Option<u64>,
+    maker: Box<dyn RowMaker>,
+    plan: Plan,
+}
+
+impl Job {
+    /// A job by a route of one's own.
+    pub fn by(recipe: Recipe, graph: &Graph, maker: impl RowMaker + 'static) -> Self {
+        Self::boxed(recipe, graph, Box::new(maker), None)
+    }
+
+    fn boxed(recipe: Recipe, graph: &Graph, maker: Box<dyn RowMaker>, memory: Option<u64>) -> Self {
+        let nodes = graph.nodes();
+        let mut plan = maker.plan();
+        plan.memory = plan.memory.saturating_add(kept_bytes(recipe.sparsify, nodes, nodes));
+        Self { recipe, graph: graph.hash(), nodes, memory, maker, plan }
+    }
+
+    /// The route, why it was chosen, and what it takes.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The kernel.
+    ///
+    /// # Errors
+    /// More memory needed than allowed; a solver that did not converge; a filter that is not finite; a stop asked for.
+    pub fn build(&self, watch: &Watch) -> Result<BuiltKernel, Error> {
+        let every: Vec<u32> = (0..self.nodes as u32).collect();
+        let rule = self.recipe.rule();
+        self.check_memory(self.nodes)?;
+        watch.note(&self.plan.to_string());
+        let (rows, account) = self.make(rule, every, watch)?;
+        let report = finish::report(&self.recipe, self.nodes, account);
+        let sample = |rule: &Rule, rows: &[u32]| Ok(self.make(*rule, rows.to_vec(), watch)?.0);
+        finish::finish(rule.assemble(rows), report, Some(sample))
+    }
+
+    /// The rows `rows` of the kernel as each keeps them by its own values, before union and normalisation.
+    ///
+    /// [`Shard::merge`] joins shards into what [`Job::build`] gives, bit for bit. Eigenpairs and an elimination are
+    /// computed whole for any rows; the polynomial route takes time for the rows asked for only.
+    ///
+    /// # Errors
+    /// As [`Job::build`], and a range that is empty or reaches beyond the last row.
+    pub fn rows(&self, rows: Range<usize>, watch: &Watch) -> Result<Shard, Error> {
+        if rows.start >= rows.end || rows.end > self.nodes {
+            return Err(Error::RowRange { start: rows.start, end: rows.end, nodes: self.nodes });
+        }
+        self.check_memory(rows.len())?;
+        watch.note(&self.plan.to_string());
+        let names: Vec<u32> = (rows.start as u32..rows.end as u32).collect();
+        let (kept, account) = self.make(Rule { upper: false, ..self.recipe.rule() }, names, watch)?;
+        let report = finish::report(&self.recipe, self.nodes, account);
+        shard::label(self.graph, self.recipe.clone(), rows, kept, report)
+    }
+
+    fn make(&self, rule: Rule, rows: Vec<u32>, watch: &Watch) -> Result<(Vec<Row>, Account), Error> {
+        let sink = Sink::new(rule, self.nodes, rows);
+        let account = self.maker.make(&sink, watch)?;
+        Ok((sink.into_rows(), account))
+    }
+
+    /// Refuses before the work begins what cannot fit.
+    fn check_memory(&self, rows: usize) -> Result<(), Error> {
+        let all = kept_bytes(self.recipe.sparsify, self.nodes, self.nodes);
+        let needed = self.plan.memory - all + kept_bytes(self.recipe.sparsify, rows, self.nodes);
+        match self.memory {
+            Some(limit) if needed > limit => Err(Error::KernelMemory { needed, limit }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("recipe", &self.recipe).field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of what some rows keep, where that is known beforehand.
+fn kept_bytes(sparsify: Sparsify, rows: usize, nodes: usize) -> u64 {
+    let (rows, nodes) = (rows as u64, nodes as u64);
+    let entries = match sparsify {
+        Sparsify::TopK(k) => rows.saturating_mul(2 * nodes.min(k as u64)),
+        Sparsify::Epsilon(_) => 0,
+        Sparsify::None => rows.saturating_mul(nodes),
+    };
+    entries.saturating_mul(BYTES_PER_ENTRY)
+}

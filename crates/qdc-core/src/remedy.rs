@@ -1,0 +1,37 @@
+//! What can be done about an error, as a value.
+
+/// What the user can do about an error. The command line and Python each word it in their own terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Give at least one edge, or state the number of vertices.
+    GiveVertices,
+    /// Count vertices from 0.
+    CountFromZero,
+    /// Say how to make a directed graph undirected: or, max, mean.
+    Symmetrize,
+    /// Keep one of two weights, or choose by max or mean.
+    ChooseWeight,
+    /// Allow more memory, ask for fewer pairs, or take the Chebyshev route for a kernel of all pairs.
+    CheaperSolver,
+    /// Allow more memory, keep fewer entries, or build row ranges and merge them.
+    KeepLess,
+    /// Take the window solver, or the dense one where it fits in memory.
+    OtherSolver,
+    /// Take a solver that gives eigenpairs: dense, window or lobpcg.
+    SolverWithPairs,
+    /// Let the program choose the solver.
+    AutomaticSolver,
+    /// Compute the spectrum of this graph with the same self-loop weight.
+    OwnSpectrum,
+    /// Take the dense solver, a larger tolerance or a wider filter.
+    SolverForSharpFilters,
+    /// Write rows from A up to but not including B.
+    WriteRowRange,
+    /// Make every shard with the same graph and options.
+    SameOptions,
+    /// Make the shard again.
+    MakeShardAgain,
+    /// Give every row in exactly one shard.
+    EveryRowOnce,
+}
