@@ -99,11 +99,19 @@ fn homophily(before: Homophily, after: Homophily) -> String {
 /// Two accounts of error, told apart: what is proved and what is estimated.
 fn accuracy(report: &KernelReport) -> String {
     let degree = report.degree.map_or(String::new(), |degree| format!(", of degree {degree}"));
+    let within = match (report.error_bound, report.error_estimate) {
+        (Some(bound), _) => format!("proved to lie within {} of the exact one", scientific(bound)),
+        (None, Some(estimate)) => {
+            format!(
+                "estimated to lie within about {} of the exact one; nothing is proved",
+                scientific(estimate)
+            )
+        }
+        (None, None) => "off by an amount that is not known".to_owned(),
+    };
     format!(
-        "It was computed by the route {}{degree}. Before small entries are dropped, each is proved to lie within {} of the \
-         exact one.",
-        report.solver,
-        scientific(report.error_bound)
+        "It was computed by the route {}{degree}. Before small entries are dropped, each is {within}.",
+        report.solver
     )
 }
 
