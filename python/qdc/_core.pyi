@@ -166,6 +166,7 @@ def train(
     seeds: int,
     max_steps: int | None,
     spectrum: Spectrum | None,
+    device: str,
     call: _Call,
 ) -> _Report: ...
 def tune(
@@ -184,5 +185,6 @@ def tune(
     sampler: str,
     prune: bool,
     budget: float | None,
+    device: str,
     call: _Call,
 ) -> _Report: ...

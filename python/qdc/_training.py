@@ -12,6 +12,8 @@ from ._spectrum import Spectrum
 from .datasets import Dataset, load
 from .errors import ParameterError
 
+Device = Literal["auto", "cpu", "cuda"]
+
 
 def train(
     dataset: Dataset | str,
@@ -22,6 +24,7 @@ def train(
     seeds: int = 1,
     max_steps: int | None = None,
     spectrum: Spectrum | None = None,
+    device: Device = "auto",
     data_dir: str | PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -34,7 +37,8 @@ def train(
     gamma alpha time epsilon top_k pairs ...``; those not given have the defaults of ``qdc train``. The best step by
     validation is kept, and scored on the test vertices. ``seeds`` trains every split with that many seeds from ``seed``
     on: means are over splits and seeds, the standard deviation over splits. ``spectrum``, the eigenpairs of the dataset's graph, saves
-    computing them again for every mu and sigma.
+    computing them again for every mu and sigma. ``device`` is ``cpu``, ``cuda``, or ``auto``: a CUDA device where there is
+    one, otherwise the CPU.
 
     The record is what ``qdc train --json`` prints: ``test_mean``, ``test_std``, ``validation_mean``, ``splits``,
     ``hyperparameters``, ``kernel``, ``seconds``, ... Accuracies are fractions.
@@ -50,7 +54,7 @@ def train(
     chosen = None if splits is None else list(splits)
     pairs = None if spectrum is None else spectrum._core
     steps = None if max_steps is None else whole("max_steps", max_steps, at_least=1)
-    how = (whole("seed", seed), whole("seeds", seeds, at_least=1), steps, pairs, call(threads, progress))
+    how = (whole("seed", seed), whole("seeds", seeds, at_least=1), steps, pairs, device, call(threads, progress))
     return _core.train(read._core, model, as_text(hyperparameters), chosen, *how)
 
 
@@ -71,6 +75,7 @@ def tune(
     sampler: Literal["tpe", "tpe-multivariate", "random"] = "tpe",
     prune: bool = False,
     budget: float | None = None,
+    device: Device = "auto",
     data_dir: str | PathLike[str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -82,7 +87,7 @@ def tune(
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds`` scores
     the best trial with that many seeds in the end. ``budget`` is a number of seconds after which no trial begins. Ctrl-C leaves the finished trials
-    in the study.
+    in the study. ``device`` as in ``train``.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
@@ -100,7 +105,7 @@ def tune(
         None if max_steps is None else whole("max_steps", max_steps, at_least=1),
         study_name,
     )
-    return _core.tune(read._core, model, *settings, sampler, prune, budget, call(threads, progress))
+    return _core.tune(read._core, model, *settings, sampler, prune, budget, device, call(threads, progress))
 
 
 def models() -> list[str]:

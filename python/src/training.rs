@@ -5,13 +5,19 @@ use std::ops::ControlFlow;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use qdc_core::Resources;
+use qdc_cuda::Choice;
 use qdc_lab::{Hyperparameters, Keep, Model, Patience, Rewirings, Training};
 
 use crate::datasets::Dataset;
-use crate::errors::Problem;
+use crate::errors::{Problem, parameter_error};
 use crate::kernel::{report, stored};
 use crate::spectrum::Spectrum;
 use crate::watch::Call;
+
+/// Where to train.
+pub(crate) fn choice(py: Python<'_>, device: &str) -> PyResult<Choice> {
+    device.parse().map_err(|problem: String| parameter_error(py, format!("device: {problem}")))
+}
 
 /// Hyper-parameters of a model, each given as text.
 pub(crate) fn hyperparameters(
@@ -41,9 +47,11 @@ pub(crate) fn train<'py>(
     seeds: u64,
     max_steps: Option<usize>,
     spectrum: Option<Spectrum>,
+    device: &str,
     call: Call,
 ) -> PyResult<Bound<'py, PyAny>> {
     let hyperparameters = hyperparameters(py, model, values)?;
+    let device = choice(py, device)?;
     let dataset = dataset.0;
     let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
     let run = call.run(py, move |watch| {
@@ -62,7 +70,8 @@ pub(crate) fn train<'py>(
             metric: dataset.usual_metric(),
             keep: Keep::default(),
         };
-        qdc_lab::train(&training, &rewirings, watch, &|_| ControlFlow::Continue(()))
+        let trainer = device.trainer(watch).map_err(qdc_nn::Error::from)?;
+        qdc_lab::train(&training, &rewirings, &*trainer, watch, &|_| ControlFlow::Continue(()))
     })?;
     report(py, &run.record)
 }

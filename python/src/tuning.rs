@@ -13,6 +13,7 @@ use qdc_tune::{Pruning, Sampler};
 use crate::datasets::Dataset;
 use crate::errors::{Problem, parameter_error};
 use crate::kernel::report;
+use crate::training::choice;
 use crate::watch::Call;
 
 /// Runs or resumes a search and gives its report.
@@ -34,6 +35,7 @@ pub(crate) fn tune<'py>(
     sampler: &str,
     prune: bool,
     budget: Option<f64>,
+    device: &str,
     call: Call,
 ) -> PyResult<Bound<'py, PyAny>> {
     let raise = |error: qdc_lab::Error| Problem::from(error).raise(py);
@@ -51,6 +53,7 @@ pub(crate) fn tune<'py>(
         Ok(budget) => budget,
         Err(error) => return Err(parameter_error(py, format!("budget: {error}"))),
     };
+    let device = choice(py, device)?;
     let dataset = dataset.0;
     let made = call.run_beside(py, move |pool, watch| -> Result<_, qdc_lab::Error> {
         let jobs = jobs.unwrap_or_else(|| pool.current_num_threads().min(batch as usize));
@@ -61,6 +64,7 @@ pub(crate) fn tune<'py>(
         let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
         let mut patience = Patience::default();
         patience.max_steps = max_steps.unwrap_or(patience.max_steps);
+        let trainer = device.trainer(watch).map_err(qdc_nn::Error::from)?;
         let settings = Search {
             dataset: &dataset,
             source: None,
@@ -79,6 +83,7 @@ pub(crate) fn tune<'py>(
             patience,
             metric: dataset.usual_metric(),
             spectra: SpectrumCache::of(&DataDir::from_environment()),
+            trainer: &*trainer,
             pool: Some(pool),
         };
         let name = study_name.unwrap_or_else(|| usual_name(&dataset.name, &space));

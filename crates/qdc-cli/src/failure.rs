@@ -104,6 +104,12 @@ impl From<qdc_data::Error> for Failure {
     }
 }
 
+impl From<qdc_cuda::Error> for Failure {
+    fn from(error: qdc_cuda::Error) -> Self {
+        Self::new(error.to_string()).hint(error.hint())
+    }
+}
+
 impl From<qdc_tune::Error> for Failure {
     fn from(error: qdc_tune::Error) -> Self {
         Self::new(error.to_string()).hint(error.hint())

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod commands;
+mod device_argument;
 mod failure;
 mod graph_arguments;
 mod kernel_arguments;

@@ -1,7 +1,6 @@
 //! Experiments: models by name, their hyper-parameters, rewirings of a graph, training runs and their records.
 
 mod architecture;
-mod batch;
 pub mod closest;
 mod config;
 mod error;

@@ -7,11 +7,10 @@ use std::time::Instant;
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Step, check_split, untrained_classes};
-use qdc_nn::{Architecture, EarlyStopping};
+use qdc_nn::{Architecture, Batch, BatchRun, EarlyStopping, Trainer};
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::{architecture, inputs};
-use crate::batch::Batch;
 use crate::experiment::{DatasetIdentity, Experiment};
 use crate::rewiring::{RewiringReport, Rewirings};
 use crate::scores::Summary;
@@ -100,6 +99,8 @@ pub struct RunRecord {
     pub seeds: Vec<u64>,
     /// What the scores are measured by.
     pub metric: Metric,
+    /// What it was trained on: `cpu`, or the name of a device.
+    pub device: String,
     /// Mean test score over splits and seeds.
     pub test_mean: f64,
     /// Its standard deviation (ddof 0) over the splits, each by its mean over the seeds.
@@ -140,7 +141,7 @@ struct Optimiser {
     weight_decay: f64,
 }
 
-/// Trains a model on the splits asked for with every seed, in parallel on rayon's current pool.
+/// Trains a model on the splits asked for with every seed: a batch of runs for `trainer`, seed after seed.
 ///
 /// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it ends, in any
 /// order; if it breaks, no further split begins, and the record says that the run was stopped. The result of a split
@@ -152,6 +153,7 @@ struct Optimiser {
 pub fn train(
     training: &Training<'_>,
     rewirings: &Rewirings<'_>,
+    trainer: &dyn Trainer,
     watch: &Watch,
     on_split: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
 ) -> Result<Run, Error> {
@@ -175,18 +177,19 @@ pub fn train(
         if reports.is_empty() {
             reports = rewired.into_iter().map(|made| made.report).collect();
         }
+        let run = |&number: &usize| BatchRun { split: &dataset.splits[number], number, seed };
+        let runs: Vec<BatchRun<'_>> = splits.iter().map(run).collect();
         let batch = Batch {
             architecture: &architecture,
             inputs: &inputs,
             labels: &dataset.labels,
-            splits: &dataset.splits,
-            schedule,
+            runs: &runs,
+            schedule: &schedule,
             keep,
-            seed,
         };
-        let finished = batch.train(splits, watch, on_split)?;
-        let complete = finished.len() == splits.len();
-        trained.extend(finished);
+        let finished = trainer.train(&batch, watch, on_split)?;
+        let complete = finished.iter().all(Option::is_some);
+        trained.extend(finished.into_iter().flatten());
         if !complete {
             break;
         }
@@ -207,6 +210,7 @@ pub fn train(
         seed: seeds.first().copied().unwrap_or(0),
         seeds: seeds.to_vec(),
         metric,
+        device: trainer.device().to_owned(),
         test_mean: summary.test_mean,
         test_std: summary.test_std,
         validation_mean: summary.validation_mean,

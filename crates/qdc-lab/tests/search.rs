@@ -37,6 +37,7 @@ fn run(file: &Path) -> Result<(), Error> {
         patience: Patience { max_steps: 20, ..Patience::default() },
         metric: qdc_core::Metric::Accuracy,
         spectra: SpectrumCache::new("nowhere"),
+        trainer: &qdc_nn::Cpu,
         pool: None,
     };
     search(&settings, Box::new(Sqlite::open(file)?), "study", &Watch::silent()).map(|_| ())

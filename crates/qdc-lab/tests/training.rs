@@ -9,7 +9,7 @@ use qdc_lab::{
     Error, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedModel, Training, save_best,
 };
 use qdc_nn::training::Step;
-use qdc_nn::{Criterion, EarlyStopping};
+use qdc_nn::{Cpu, Criterion, EarlyStopping};
 
 fn dataset() -> Dataset {
     let source =
@@ -36,7 +36,9 @@ fn train(
     let metric = Metric::Accuracy;
     let training = Training { dataset, hyperparameters: values, seeds: &[7], splits, patience, metric, keep };
     let rewirings = Rewirings::new(&dataset.graph);
-    pool.install(|| qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(())))
+    pool.install(|| {
+        qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Continue(()))
+    })
 }
 
 #[test]
@@ -102,7 +104,8 @@ fn metric_and_criterion_decide_which_step_counts() {
                 keep: Keep { curve: true, weights: false },
             };
             let rewirings = Rewirings::new(&dataset.graph);
-            let run = qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
+            let run =
+                qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Continue(()));
             let run = run.unwrap();
             let (scores, curve) = (&run.record.splits[0], &run.curves[0]);
             let better = |a: &Step, b: &Step| match criterion {
@@ -163,7 +166,7 @@ fn roc_auc_is_refused_where_a_set_has_one_class_only() {
         keep: Keep::default(),
     };
     let rewirings = Rewirings::new(&dataset.graph);
-    let error = qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Continue(()));
+    let error = qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Continue(()));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("the validation set of split 0") && error.contains("ROC-AUC"), "{error}");
 }
@@ -219,9 +222,10 @@ fn bad_input_is_an_error_with_the_place() {
         metric: Metric::Accuracy,
         keep: Keep::default(),
     };
-    let error = qdc_lab::train(&training, &Rewirings::new(&dataset.graph), &Watch::silent(), &|record| {
-        panic!("split {} was trained before split 0 was looked at", record.split)
-    });
+    let error =
+        qdc_lab::train(&training, &Rewirings::new(&dataset.graph), &Cpu, &Watch::silent(), &|record| {
+            panic!("split {} was trained before split 0 was looked at", record.split)
+        });
     assert_eq!(error.unwrap_err().to_string(), "the training set of split 0 is empty");
 
     let mut dense = dataset.features.to_dense();
@@ -277,7 +281,9 @@ fn the_callback_can_end_a_run() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let rewirings = Rewirings::new(&dataset.graph);
     let run = pool
-        .install(|| qdc_lab::train(&training, &rewirings, &Watch::silent(), &|_| ControlFlow::Break(())))
+        .install(|| {
+            qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Break(()))
+        })
         .unwrap();
     assert!(run.record.stopped);
     assert!(run.record.splits.len() < 4);

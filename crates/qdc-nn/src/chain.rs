@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::layers::{Activate, Layer, Parameter, Pass};
+use crate::layers::{Activate, Parameter, Pass};
 use crate::matrix::LANES;
+use crate::program::{Describe, Stage};
 use crate::{Matrix, Real, Width};
 
 /// A parameter of a network: its full name, what it is, and where it lies in the flat array.
@@ -67,7 +68,7 @@ pub(crate) struct Chain<T> {
 }
 
 struct Link<T> {
-    layer: Box<dyn Layer<T>>,
+    layer: Box<dyn Describe<T>>,
     theta: Range<usize>,
     /// What is done to the output in place, and its parameters.
     activate: Option<(Activate, Range<usize>)>,
@@ -88,7 +89,7 @@ impl<T: Real> Chain<T> {
     }
 
     /// Appends a layer; its parameters are named `scope`.their name.
-    pub(crate) fn push(&mut self, layer: impl Layer<T> + 'static, placement: &mut Placement, scope: &str) {
+    pub(crate) fn push(&mut self, layer: impl Describe<T> + 'static, placement: &mut Placement, scope: &str) {
         let theta = placement.place(scope, layer.parameters());
         let before = self.links.last().map_or(self.varies, |link| link.gradient.rows() > 0);
         let output = Matrix::zeros(self.nodes, layer.width());
@@ -110,6 +111,18 @@ impl<T: Real> Chain<T> {
     /// If the chain is empty.
     pub(crate) fn width(&self) -> Width {
         self.links.last().expect("a chain has a layer").output.width()
+    }
+
+    /// The layers as plain data.
+    pub(crate) fn stages(&self) -> Vec<Stage<T>> {
+        let stage = |link: &Link<T>| Stage {
+            operation: link.layer.operation(),
+            theta: link.theta.clone(),
+            width: link.output.width(),
+            varies: link.gradient.rows() > 0,
+            activate: link.activate.as_ref().map(|(activate, bias)| activate.stage(bias.clone())),
+        };
+        self.links.iter().map(stage).collect()
     }
 
     pub(crate) fn output(&self) -> &Matrix<T> {

@@ -99,6 +99,15 @@ pub enum Error {
         problem: String,
     },
 
+    /// A device cannot do the work; the CPU can.
+    #[error("{problem}")]
+    Device {
+        /// What is wrong.
+        problem: String,
+        /// What the user can do about it.
+        hint: Option<String>,
+    },
+
     /// An error of the core, an interruption among them.
     #[error(transparent)]
     Core(#[from] qdc_core::Error),
@@ -120,6 +129,7 @@ impl Error {
             Self::EmptySet { .. } => {
                 Some("choose other splits with --splits, or make new ones with --split".into())
             }
+            Self::Device { hint, .. } => hint.clone(),
             _ => None,
         }
     }

@@ -43,18 +43,18 @@ impl Width {
     }
 
     /// Columns of one group in memory.
-    pub(crate) fn block_stride(self) -> usize {
+    pub fn block_stride(self) -> usize {
         self.width.next_multiple_of(LANES)
     }
 
     /// Columns of all groups in memory: what lies beyond them in a row is nothing but padding.
-    pub(crate) fn occupied(self) -> usize {
+    pub fn occupied(self) -> usize {
         self.blocks * self.block_stride()
     }
 
     /// Columns in memory. Where rows would begin 1 kB or a multiple of it apart, another cache line is added: the same
     /// block of all rows would otherwise compete for a few sets of the cache.
-    pub(crate) fn stride(self) -> usize {
+    pub fn stride(self) -> usize {
         let stride = self.occupied();
         if self.blocks > 1 && stride.is_multiple_of(256) { stride + 2 * LANES } else { stride }
     }
@@ -118,7 +118,7 @@ impl<T: Real> Matrix<T> {
 
     /// Everything, padding included.
     #[inline(always)]
-    pub(crate) fn values(&self) -> &[T] {
+    pub fn values(&self) -> &[T] {
         &self.values
     }
 

@@ -13,7 +13,7 @@ use crate::chain::{Chain, Placed, Placement};
 use crate::layers::{Activate, Pass, Start};
 use crate::loss::{cross_entropy, cross_entropy_with_gradient};
 use crate::random::{derive, uniform};
-use crate::{Adam, Error, Inputs, Learner, Matrix, Real, Width};
+use crate::{Adam, Error, Inputs, Learner, Matrix, Program, Real, Width};
 
 /// A network with its parameters.
 pub struct Network<T> {
@@ -85,6 +85,25 @@ impl<T: Real> Network<T> {
             Self { towers, join, outside, parameters, gradient: weights.clone(), weights, nothing };
         start(&network.parameters, &mut network.weights, seed);
         Ok(network)
+    }
+
+    /// What it computes, as plain data.
+    pub fn program(&self) -> Program<T> {
+        let readout = self.join.as_ref().and_then(|join| join.readout.as_ref());
+        let last = readout.map_or(&self.towers[0], |(_, chain)| chain);
+        Program {
+            nodes: last.output().rows(),
+            classes: last.width(),
+            weights: self.weights.len(),
+            towers: self.towers.iter().map(Chain::stages).collect(),
+            readout: readout.map_or_else(Vec::new, |(_, chain)| chain.stages()),
+            order: self.outside.as_ref().map(|outside| Arc::clone(&outside.order)),
+        }
+    }
+
+    /// Starts the parameters anew, as [`Network::new`] does.
+    pub fn restart(&mut self, seed: u64) {
+        start(&self.parameters, &mut self.weights, seed);
     }
 
     /// The gradient left by [`Learner::loss_and_gradient`], laid out like the weights.

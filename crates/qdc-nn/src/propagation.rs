@@ -104,6 +104,11 @@ impl<T: Real> Propagation<T> {
         self.matrix.rows()
     }
 
+    /// Whether M is its own transpose.
+    pub fn is_symmetric(&self) -> bool {
+        self.backward.is_none()
+    }
+
     /// The form chosen: `rows`, `tiles` or `dense`.
     pub fn form(&self) -> &'static str {
         match self.forward {
@@ -115,7 +120,7 @@ impl<T: Real> Propagation<T> {
 
     /// The entries of M column by column: row j lists the rows i that have an entry (i, j), and where it lies among the
     /// entries of M.
-    pub(crate) fn entries_by_column(&self) -> &Csr<usize> {
+    pub fn entries_by_column(&self) -> &Csr<usize> {
         self.by_column.get_or_init(|| {
             let matrix = &self.matrix;
             let places = (0..matrix.entries()).collect();

@@ -4,6 +4,7 @@ mod cache;
 mod completions;
 mod data;
 mod demo;
+mod devices;
 mod dynamics;
 mod figure;
 mod homophily;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Figure(figure::FigureCommand),
     Report(report::ReportCommand),
     Cache(cache::Cache),
+    Devices(devices::Devices),
     Completions(completions::Completions),
 }
 
@@ -72,6 +74,7 @@ pub(crate) fn run(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Figure(command) => command.run(session),
         Command::Report(command) => command.run(session),
         Command::Cache(command) => command.run(session),
+        Command::Devices(command) => command.run(session),
         Command::Completions(command) => command.run(session),
     }
 }

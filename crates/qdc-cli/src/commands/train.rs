@@ -11,6 +11,7 @@ use qdc_lab::{Config, DatasetIdentity, Keep, Model, Rewirings, Run, RunRecord, S
 use serde::Serialize;
 
 use super::study::open_existing;
+use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::graph_arguments::EdgeArguments;
 use crate::model_argument::model;
@@ -60,6 +61,8 @@ pub(crate) struct Train {
     /// Train every split with this many seeds: S, S + 1, ... [default: 1]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
+    #[command(flatten)]
+    device: DeviceArgument,
     /// Save the weights of the split that is best on validation
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -125,7 +128,9 @@ impl Train {
             keep: Keep { weights: self.save.is_some(), curve: self.curves.is_some() },
         };
         let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
-        let run = qdc_lab::train(&training, &rewirings, &session.watch, &|_| ControlFlow::Continue(()))?;
+        let trainer = self.device.trainer(session)?;
+        let go_on = |_: &Scores| ControlFlow::Continue(());
+        let run = qdc_lab::train(&training, &rewirings, &*trainer, &session.watch, &go_on)?;
         for (path, csv) in [(&self.curves, curves as fn(&Run) -> String), (&self.scores, scores)] {
             if let Some(path) = path {
                 output::write_file(path, csv(&run).as_bytes())?;

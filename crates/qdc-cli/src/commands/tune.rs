@@ -11,6 +11,7 @@ use qdc_tune::{Pruning, Sampler, storage};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::model_argument::model;
 use crate::output::Show;
@@ -54,6 +55,8 @@ pub(crate) struct Tune {
     /// Fixes every random choice
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    device: DeviceArgument,
     /// Who proposes points
     #[arg(long, value_name = "NAME", default_value = "tpe")]
     sampler: SamplerName,
@@ -151,6 +154,7 @@ impl Tune {
             "dataset": source,
             "split": self.split.map(|shares| shares.to_string()),
         });
+        let trainer = self.device.trainer(session)?;
         let settings = Search {
             dataset,
             source: Some(source),
@@ -173,6 +177,7 @@ impl Tune {
             patience: config.schedule.patience(),
             metric: metric(&config, dataset),
             spectra: SpectrumCache::of(&session.data_dir()),
+            trainer: &*trainer,
             pool: None,
         };
         let usual = study_name(&dataset.name, &space);

@@ -36,7 +36,7 @@ pub(super) fn rescore(
         metric: search.metric,
         keep: Keep::default(),
     };
-    let run = crate::train(&training, rewirings, watch, &|_| ControlFlow::Continue(()))?;
+    let run = crate::train(&training, rewirings, search.trainer, watch, &|_| ControlFlow::Continue(()))?;
     let value = json!({ "trial": best.number, "scores": run.record.splits });
     Ok(study.set_attribute(RESCORED, value)?)
 }

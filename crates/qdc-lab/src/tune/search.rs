@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use qdc_core::kernel::{Remembered, Spectra};
 use qdc_core::{Metric, Resources, Transition, Watch};
 use qdc_data::{Dataset, SpectrumCache};
+use qdc_nn::Trainer;
 use qdc_tune::storage::Storage;
 use qdc_tune::{Asked, Direction, Pruning, Sampler, State, Study};
 use serde::Serialize;
@@ -58,6 +59,8 @@ pub struct Search<'a> {
     pub metric: Metric,
     /// Where complete spectra are kept.
     pub spectra: SpectrumCache,
+    /// Who trains.
+    pub trainer: &'a dyn Trainer,
     /// The threads that compute; the process's own pool where none is given.
     pub pool: Option<&'a rayon::ThreadPool>,
 }

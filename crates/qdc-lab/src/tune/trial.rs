@@ -134,7 +134,7 @@ impl Trial<'_> {
             metric: self.search.metric,
             keep: Keep { weights: false, curve: false },
         };
-        let run = crate::train(&training, self.rewirings, watch, &|record| {
+        let run = crate::train(&training, self.rewirings, self.search.trainer, watch, &|record| {
             on_split(record);
             if switch.state() == Stop::None { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -172,6 +172,7 @@ fn complete(record: &RunRecord) -> Outcome {
         .with("test_mean", record.test_mean)
         .with("test_std", record.test_std)
         .with("seed", record.seed)
+        .with("device", record.device.clone())
         .with("kernel", json!(record.kernel))
         .with("seconds", record.seconds)
 }

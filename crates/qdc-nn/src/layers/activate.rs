@@ -1,7 +1,10 @@
 //! Bias, non-linearity and the next layer's dropout in one pass over memory: y = drop(act(x + b)).
 
+use std::ops::Range;
+
 use super::{Parameter, Pass, Start};
 use crate::hardware::{Loops, dispatch};
+use crate::program::{ActivateStage, Dropout};
 use crate::random::Mask;
 use crate::{Matrix, Real, Width};
 
@@ -84,6 +87,12 @@ impl Activate {
     pub fn parameters(&self) -> Vec<Parameter> {
         let bias = Parameter::vector("bias", self.width, Start::Zero);
         if self.bias { vec![bias] } else { Vec::new() }
+    }
+
+    /// The same as plain data; the bias lies at `bias` among the parameters.
+    pub(crate) fn stage(&self, bias: Range<usize>) -> ActivateStage {
+        let dropout = Dropout { rate: self.dropout, stream: self.stream };
+        ActivateStage { activation: self.activation, dropout, bias }
     }
 
     /// From x to y; `theta` is the bias.

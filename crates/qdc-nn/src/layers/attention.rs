@@ -25,6 +25,7 @@ use self::backward::Backward;
 use self::forward::Forward;
 use super::{Layer, Parameter, Pass, Start};
 use crate::hardware::dispatch;
+use crate::program::{Describe, Dropout, Operation};
 use crate::random::Mask;
 use crate::sparse::ranges;
 use crate::{Matrix, Propagation, Real, Width};
@@ -229,6 +230,18 @@ impl<T: Real> Layer<T> for Attention<T> {
         dx: &mut Matrix<T>,
     ) {
         dispatch(Backward { layer: self, theta, x, dy, gradient, dx });
+    }
+}
+
+impl<T: Real> Describe<T> for Attention<T> {
+    fn operation(&self) -> Operation<T> {
+        Operation::Attention {
+            matrix: Arc::clone(&self.graph),
+            input: self.input,
+            heads: self.heads,
+            edge_values: self.edge_values,
+            dropout: Dropout { rate: self.dropout, stream: self.stream },
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use qdc_core::Csr;
 use super::{Layer, Parameter, Pass, Rows};
 use crate::dense::{View, product};
 use crate::hardware::{Loops, dispatch};
+use crate::program::{Describe, Dropout, Operation};
 use crate::random::Mask;
 use crate::sparse::{SparseRows, gather, scatter};
 use crate::{Matrix, Real, Width};
@@ -72,6 +73,13 @@ impl<T: Real> Layer<T> for SparseFeatureLinear<T> {
         _dx: &mut Matrix<T>,
     ) {
         scatter(self.operand(), dy.values(), self.output, gradient);
+    }
+}
+
+impl<T: Real> Describe<T> for SparseFeatureLinear<T> {
+    fn operation(&self) -> Operation<T> {
+        let dropout = Dropout { rate: self.dropout, stream: self.stream };
+        Operation::SparseFeatures { features: Arc::clone(&self.features), dropout }
     }
 }
 
@@ -158,6 +166,13 @@ impl<T: Real> Layer<T> for DenseFeatures<T> {
         _gradient: &mut [T],
         _dx: &mut Matrix<T>,
     ) {
+    }
+}
+
+impl<T: Real> Describe<T> for DenseFeatures<T> {
+    fn operation(&self) -> Operation<T> {
+        let dropout = Dropout { rate: self.dropout, stream: self.stream };
+        Operation::DenseFeatures { features: Arc::clone(&self.features), dropout }
     }
 }
 

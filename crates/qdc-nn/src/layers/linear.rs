@@ -2,6 +2,7 @@
 
 use super::{Layer, Parameter, Pass, Rows, Start};
 use crate::dense::{View, product};
+use crate::program::{Describe, Operation};
 use crate::{Matrix, Real, Width};
 
 /// y = x W, with W of `input` x `output`.
@@ -54,5 +55,11 @@ impl<T: Real> Layer<T> for Linear {
             let weight = View::new(self.input.stride(), self.output.stride(), theta);
             product(dy.into(), weight.transposed(), dx.values_mut());
         }
+    }
+}
+
+impl<T: Real> Describe<T> for Linear {
+    fn operation(&self) -> Operation<T> {
+        Operation::Linear { input: self.input }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Layer, Parameter, Pass};
+use crate::program::{Describe, Operation};
 use crate::{Matrix, Propagation, Real, Width};
 
 /// y = M x; no parameters.
@@ -43,5 +44,11 @@ impl<T: Real> Layer<T> for Propagate<T> {
         if dx.rows() > 0 {
             self.matrix.apply_transposed(dy, dx);
         }
+    }
+}
+
+impl<T: Real> Describe<T> for Propagate<T> {
+    fn operation(&self) -> Operation<T> {
+        Operation::Propagate { matrix: Arc::clone(&self.matrix) }
     }
 }

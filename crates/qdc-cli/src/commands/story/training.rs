@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use qdc_core::Watch;
 use qdc_data::Dataset;
 use qdc_lab::{Hyperparameters, Keep, Model, Patience, RewiringKind, Rewirings, Run, Training};
+use qdc_nn::Cpu;
 use qdc_plot::Report;
 use qdc_plot::figures::{self, Curve, Layer, ModelScore};
 use qdc_plot::report::{Table, Window};
@@ -40,7 +41,7 @@ pub(crate) fn train(
             patience: Patience::default(),
             keep: Keep { curve: true, ..Keep::default() },
         };
-        let run = qdc_lab::train(&training, &rewirings, watch, &|_| ControlFlow::Continue(()))?;
+        let run = qdc_lab::train(&training, &rewirings, &Cpu, watch, &|_| ControlFlow::Continue(()))?;
         each(&run)?;
         runs.push(run);
     }

@@ -1,0 +1,149 @@
+//! The device: what is there, and the kernels loaded into it.
+
+#![allow(unsafe_code)] // calls of the driver
+
+use std::sync::{Arc, Mutex};
+
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, result, sys};
+use cudarc::nvrtc::Ptx;
+
+use crate::Error;
+use crate::error::{text, while_doing};
+
+/// The kernels, as PTX.
+pub(crate) const SOURCES: [&str; 4] = [
+    include_str!("device/sparse.ptx"),
+    include_str!("device/dense.ptx"),
+    include_str!("device/attention.ptx"),
+    include_str!("device/steps.ptx"),
+];
+
+/// What is known of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Its number, counting from 0.
+    pub number: usize,
+    /// What its maker calls it.
+    pub name: String,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Its compute capability.
+    pub capability: (u32, u32),
+    /// Its multiprocessors.
+    pub multiprocessors: u32,
+    /// The CUDA version its driver supports, such as 13.0.
+    pub driver: (u32, u32),
+}
+
+/// The devices of this machine: none where there is no driver.
+///
+/// # Errors
+/// If there is a driver that does not work.
+pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
+    if !driver_is_there() {
+        return Ok(Vec::new());
+    }
+    let failed = while_doing("listing devices");
+    match result::init() {
+        Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => return Ok(Vec::new()),
+        other => other.map_err(|error| Error::NoDevice { problem: text(&error) })?,
+    }
+    let count = result::device::get_count().map_err(&failed)?;
+    (0..count)
+        .map(|number| {
+            let device = result::device::get(number).map_err(&failed)?;
+            // SAFETY: the device comes from the driver.
+            let attribute = |of| unsafe { result::device::get_attribute(device, of) }.map_err(&failed);
+            Ok(DeviceInfo {
+                number: number as usize,
+                name: result::device::get_name(device).map_err(&failed)?,
+                // SAFETY: the device comes from the driver.
+                memory: unsafe { result::device::total_mem(device) }.map_err(&failed)? as u64,
+                capability: (
+                    attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+                    attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+                ),
+                multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32,
+                driver: driver_version()?,
+            })
+        })
+        .collect()
+}
+
+fn driver_version() -> Result<(u32, u32), Error> {
+    let mut version = 0;
+    // SAFETY: the driver writes one number.
+    let status = unsafe { sys::cuDriverGetVersion(&mut version) };
+    status.result().map_err(while_doing("asking for the driver's version"))?;
+    Ok((version as u32 / 1000, version as u32 % 1000 / 10))
+}
+
+fn driver_is_there() -> bool {
+    // SAFETY: it only tries to open the driver's library, whose initialisers are the driver's.
+    unsafe { sys::is_culib_present() }
+}
+
+/// A device with the kernels loaded; cheap to clone, to be shared by threads.
+#[derive(Clone)]
+pub struct Device {
+    context: Arc<CudaContext>,
+    modules: Arc<[Arc<CudaModule>]>,
+    name: String,
+    /// Held while memory is planned and taken: two batches must not plan with the same free memory.
+    pub(crate) planning: Arc<Mutex<()>>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Device").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Device {
+    /// Opens the first device and loads the kernels.
+    ///
+    /// # Errors
+    /// If there is no driver or no device, or the driver cannot compile the kernels.
+    pub fn open() -> Result<Self, Error> {
+        if !driver_is_there() {
+            return Err(Error::NoDriver);
+        }
+        let context = CudaContext::new(0).map_err(|error| Error::NoDevice { problem: text(&error) })?;
+        // SAFETY: no slice of this crate is used on two streams: every batch has a stream and an allocation of its own.
+        unsafe { context.disable_event_tracking() };
+        let load = |source: &&str| context.load_module(Ptx::from_src(*source));
+        let modules: Result<Vec<_>, _> = SOURCES.iter().map(load).collect();
+        let modules = modules.map_err(while_doing("loading the kernels"))?.into();
+        let name = context.name().map_err(while_doing("asking for the device's name"))?;
+        Ok(Self { context, modules, name, planning: Arc::default() })
+    }
+
+    /// What its maker calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of memory that are free now.
+    ///
+    /// # Errors
+    /// If the driver fails.
+    pub fn free_memory(&self) -> Result<u64, Error> {
+        let (free, _) = self.context.mem_get_info().map_err(while_doing("asking for free memory"))?;
+        Ok(free as u64)
+    }
+
+    /// A stream of its own for a piece of work.
+    pub(crate) fn stream(&self) -> Result<Arc<CudaStream>, Error> {
+        self.context.new_stream().map_err(while_doing("making a stream"))
+    }
+
+    /// The kernel called `name`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn kernel(&self, name: &str) -> CudaFunction {
+        let find = |module: &Arc<CudaModule>| module.load_function(name).ok();
+        self.modules.iter().find_map(find).unwrap_or_else(|| panic!("no kernel is called {name}"))
+    }
+}

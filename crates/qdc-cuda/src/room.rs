@@ -1,0 +1,115 @@
+//! Memory by plan: arrays are placed one after the other in one allocation, whose size is known before it is made.
+//!
+//! The same code runs twice: first with a dry [`Room`], which only counts, then with the real one.
+
+#![allow(unsafe_code)] // copies to addresses
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceRepr, result};
+
+use crate::error::while_doing;
+use crate::state::Address;
+use crate::{Device, Error};
+
+/// Arrays begin at multiples of this.
+const ALIGNMENT: u64 = 256;
+
+/// A place for arrays.
+pub(crate) struct Room {
+    base: Address,
+    length: u64,
+    real: bool,
+}
+
+impl Room {
+    /// A room that only counts.
+    pub(crate) fn dry() -> Self {
+        Self { base: 0, length: 0, real: false }
+    }
+
+    /// The room of an allocation.
+    pub(crate) fn of(allocation: &Allocation) -> Self {
+        Self { base: allocation.base, length: 0, real: true }
+    }
+
+    /// Bytes placed so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.length
+    }
+
+    /// Room for `count` numbers of type `T`, which begin at 0.
+    pub(crate) fn reserve<T>(&mut self, count: u64) -> Address {
+        let place = self.length;
+        self.length += (count * size_of::<T>() as u64).next_multiple_of(ALIGNMENT);
+        self.base + place
+    }
+
+    /// Room for `count` numbers, and the numbers copied there; a dry room does not ask for them.
+    pub(crate) fn upload<T: DeviceRepr>(
+        &mut self,
+        count: u64,
+        numbers: impl FnOnce() -> Vec<T>,
+    ) -> Result<Address, Error> {
+        let place = self.reserve::<T>(count);
+        if self.real && count > 0 {
+            let numbers = numbers();
+            assert_eq!(numbers.len() as u64, count, "numbers to be copied to the device");
+            // SAFETY: `count` numbers were reserved at this address of the allocation, which nothing uses yet.
+            unsafe { result::memcpy_htod_sync(place, &numbers) }.map_err(while_doing("copying to it"))?;
+        }
+        Ok(place)
+    }
+}
+
+/// Memory of the device, of zeros at first.
+pub(crate) struct Allocation {
+    memory: CudaSlice<u8>,
+    base: Address,
+}
+
+impl Allocation {
+    /// Allocates `bytes`.
+    ///
+    /// # Errors
+    /// If the device has less free.
+    pub(crate) fn new(device: &Device, stream: &Arc<CudaStream>, bytes: u64) -> Result<Self, Error> {
+        let memory = match stream.alloc_zeros::<u8>(bytes.max(1) as usize) {
+            Err(error) if error.0 == cudarc::driver::sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+                return Err(Error::Memory { needed: bytes, free: device.free_memory()? });
+            }
+            other => other.map_err(while_doing("allocating memory"))?,
+        };
+        stream.synchronize().map_err(while_doing("allocating memory"))?;
+        let base = memory.device_ptr(stream).0;
+        Ok(Self { memory, base })
+    }
+
+    /// Copies numbers to an address within.
+    ///
+    /// # Panics
+    /// If they do not lie within.
+    pub(crate) fn write<T: DeviceRepr>(&self, to: Address, numbers: &[T]) -> Result<(), Error> {
+        let end = to + size_of_val(numbers) as u64;
+        assert!(
+            to >= self.base && end <= self.base + self.memory.len() as u64,
+            "numbers beyond the allocation"
+        );
+        // SAFETY: the range lies within the allocation, and no kernel has been launched yet.
+        unsafe { result::memcpy_htod_sync(to, numbers) }.map_err(while_doing("copying to it"))
+    }
+}
+
+/// Copies `count` numbers from the device; `stream` has finished its work afterwards.
+pub(crate) fn read<T: DeviceRepr + Default + Clone>(
+    stream: &CudaStream,
+    from: Address,
+    count: usize,
+) -> Result<Vec<T>, Error> {
+    let failed = while_doing("copying from it");
+    stream.synchronize().map_err(&failed)?;
+    let mut numbers = vec![T::default(); count];
+    // SAFETY: the caller reserved `count` numbers of this type there, and nothing writes to them now.
+    unsafe { result::memcpy_dtoh_sync(&mut numbers, from) }.map_err(&failed)?;
+    Ok(numbers)
+}

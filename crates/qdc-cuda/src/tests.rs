@@ -1,0 +1,352 @@
+//! The device against the CPU. Without a device these tests say that they are skipped, and pass.
+
+#![allow(clippy::print_stderr)] // a skipped test says so
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use qdc_core::{Csr, Features, Metric, Split, Watch};
+use qdc_nn::layers::EdgeValues;
+use qdc_nn::random::derive;
+use qdc_nn::training::{Keep, Schedule, Trained};
+use qdc_nn::{
+    Architecture, Batch, BatchRun, Combinator, Cpu, Criterion, EarlyStopping, Inputs, Kind, Learner, Network,
+    Pass, Propagation, Tower, Trainer,
+};
+
+use crate::Device;
+use crate::room::{Allocation, Room, read};
+use crate::training::{Places, begin, planned};
+
+const NODES: usize = 300;
+const CLASSES: usize = 5;
+
+/// The device, or a line that says why the test is skipped.
+fn device() -> Option<Device> {
+    match Device::open() {
+        Ok(device) => Some(device),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// A number in [0, 1) for each pair of numbers.
+fn uniform(a: usize, b: usize) -> f32 {
+    (derive(a as u64, b as u64) >> 40) as f32 / (1 << 24) as f32
+}
+
+/// A matrix with about `degree` entries in a row, a diagonal among them; symmetric on request.
+fn matrix(degree: f32, symmetric: bool) -> Arc<Propagation<f32>> {
+    let share = degree / NODES as f32;
+    let entry = |i: usize, j: usize| {
+        let (a, b) = if symmetric { (i.min(j), i.max(j)) } else { (i, j) };
+        let there = i == j || (uniform(a, b) < share && i != 7); // row 7 is as good as empty
+        there.then(|| (j as u32, 0.1 + uniform(1000 + a, b) / degree))
+    };
+    let rows = (0..NODES).map(|i| (0..NODES).filter_map(|j| entry(i, j)).unzip());
+    Arc::new(Propagation::new(Csr::from_rows(NODES, rows).unwrap()))
+}
+
+fn features(dense: bool) -> Features {
+    let columns = if dense { 20 } else { 60 };
+    let value = |i: usize, j: usize| {
+        let label = (i * 7) % CLASSES;
+        let likely = if j % CLASSES == label { 0.3 } else { 0.08 };
+        if dense || uniform(5000 + i, j) < likely { uniform(7000 + i, j) } else { 0.0 }
+    };
+    let values = (0..NODES).flat_map(|i| (0..columns).map(move |j| value(i, j))).collect();
+    if dense { Features::Dense { columns, values } } else { Features::from_dense(columns, values) }
+}
+
+fn labels() -> Vec<u32> {
+    (0..NODES).map(|i| ((i * 7) % CLASSES) as u32).collect()
+}
+
+fn split(number: usize) -> Split {
+    let part = |i: u32| (derive(90 + number as u64, u64::from(i)) % 10) as u32;
+    let set = |range: std::ops::Range<u32>| (0..NODES as u32).filter(|&i| range.contains(&part(i))).collect();
+    Split::new(NODES, set(0..5), set(5..8), set(8..10)).unwrap()
+}
+
+fn gat(heads: usize, edge_values: EdgeValues) -> Kind {
+    Kind::Gat { heads, edge_values }
+}
+
+/// Networks of every kind, with the matrices they run over.
+fn networks() -> Vec<(&'static str, Architecture, Inputs<f32>)> {
+    let tower = |kind, widths: &[usize], dropout| Tower { kind, widths: widths.to_vec(), dropout };
+    let single = |kind, widths: &[usize]| Architecture::single(tower(kind, widths, 0.4));
+    let over = |dense, matrices| Inputs::new(&features(dense), matrices).unwrap();
+    let sparse = || matrix(6.0, true);
+    let joined = |combinator| {
+        let first = tower(Kind::Gcn, &[12, 9], 0.3);
+        let second = tower(gat(2, EdgeValues::Ignore), &[7, 9], 0.5);
+        Architecture::joined(vec![first, second], combinator, CLASSES)
+    };
+    vec![
+        ("mlp", single(Kind::Mlp, &[24, CLASSES]), over(false, vec![])),
+        ("mlp on dense features", single(Kind::Mlp, &[24, 80, CLASSES]), over(true, vec![])),
+        ("gcn", single(Kind::Gcn, &[64, CLASSES]), over(false, vec![sparse()])),
+        ("gcn of one layer", single(Kind::Gcn, &[CLASSES]), over(false, vec![sparse()])),
+        ("gcn that widens", single(Kind::Gcn, &[8, 70, CLASSES]), over(true, vec![matrix(6.0, false)])),
+        ("gcn on a full matrix", single(Kind::Gcn, &[20, CLASSES]), over(false, vec![matrix(90.0, false)])),
+        ("gcn on long rows", single(Kind::Gcn, &[20, CLASSES]), over(false, vec![matrix(28.0, true)])),
+        ("gcn in another order", single(Kind::Gcn, &[16, CLASSES]), over(false, vec![sparse()]).clustered()),
+        ("gat", single(gat(4, EdgeValues::Ignore), &[64, CLASSES]), over(false, vec![sparse()])),
+        (
+            "gat of 5 heads",
+            single(gat(5, EdgeValues::Multiply), &[6, CLASSES]),
+            over(true, vec![matrix(40.0, false)]),
+        ),
+        (
+            "gat of 6 heads",
+            single(gat(6, EdgeValues::Bias), &[6, CLASSES]),
+            over(false, vec![matrix(9.0, false)]),
+        ),
+        ("towers added", joined(Combinator::Add), over(false, vec![sparse(), matrix(50.0, false)])),
+        ("towers side by side", joined(Combinator::Concat), over(false, vec![sparse(), matrix(50.0, true)])),
+    ]
+}
+
+fn schedule(max_steps: usize) -> Schedule {
+    let stopping = EarlyStopping { patience: 1000, warm_up: 0, criterion: Criterion::Metric };
+    Schedule { learning_rate: 0.01, weight_decay: 5e-4, max_steps, stopping, metric: Metric::Accuracy }
+}
+
+/// The largest difference, relative to the largest number expected.
+fn difference(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0f32, |most, x| most.max(x.abs()));
+    let apart = found.iter().zip(expected).fold(0f32, |most, (a, b)| {
+        assert!(a.is_finite(), "{a} for {b}");
+        most.max((a - b).abs())
+    });
+    apart / largest.max(1e-30)
+}
+
+fn all_of(trained: Vec<Option<Trained<f32>>>) -> Vec<Trained<f32>> {
+    trained.into_iter().map(|trained| trained.expect("every run ended")).collect()
+}
+
+fn go_on(_: &qdc_nn::training::Scores) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn logits_and_gradients_are_those_of_the_cpu() {
+    let Some(device) = device() else { return };
+    let splits: Vec<Split> = (0..3).map(split).collect();
+    for (name, architecture, inputs) in networks() {
+        let runs: Vec<BatchRun<'_>> =
+            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 11 }).collect();
+        let (labels, schedule) = (labels(), schedule(1));
+        let keep = Keep::default();
+        let batch = Batch {
+            architecture: &architecture,
+            inputs: &inputs,
+            labels: &labels,
+            runs: &runs,
+            schedule: &schedule,
+            keep,
+        };
+        let mut network = Network::new(&architecture, &inputs, 0).unwrap();
+        let program = network.program();
+        let stream = device.stream().unwrap();
+        let bytes = planned(&device, &batch, &program, 3).unwrap();
+        let allocation = Allocation::new(&device, &stream, bytes).unwrap();
+        let places = Places::new(&device, &batch, &program, 3, &mut Room::of(&allocation)).unwrap();
+        let states: Vec<_> = runs.iter().map(|run| begin(run, &schedule)).collect();
+        allocation.write(places.network.states, &states).unwrap();
+        for at in 0..3u64 {
+            network.restart(20 + at);
+            let place = places.network.weights + 4 * at * program.weights as u64;
+            allocation.write(place, network.weights()).unwrap();
+        }
+        let (step, forward) = (places.step(&batch, &program), places.network.logits());
+        let adam = step.iter().position(|launch| launch.name == "adam").unwrap();
+        let loss = step.iter().position(|launch| launch.name == "loss").unwrap();
+        step[..loss].iter().for_each(|launch| launch.enqueue(&stream).unwrap());
+        let stride = program.classes.stride();
+        let logits: Vec<f32> = read(&stream, forward.0, 3 * NODES * stride).unwrap();
+        step[loss..=adam].iter().for_each(|launch| launch.enqueue(&stream).unwrap());
+        let moments: Vec<f32> = read(&stream, places.first_moments, 3 * program.weights).unwrap();
+        for at in 0..3 {
+            network.restart(20 + at as u64);
+            let pass = Pass::Train { seed: derive(derive(11, at as u64), 1) };
+            let expected = network.forward(pass).values().to_vec();
+            let mut found = logits[at * NODES * stride..][..NODES * stride].to_vec();
+            if let Some(order) = &program.order {
+                let stored = found.clone();
+                for (row, &vertex) in order.iter().enumerate() {
+                    found[vertex as usize * stride..][..stride]
+                        .copy_from_slice(&stored[row * stride..][..stride]);
+                }
+            }
+            let apart = difference(&found, &expected);
+            assert!(apart < 1e-5, "{name}: logits of run {at} differ by {apart}");
+            network.loss_and_gradient(&labels, splits[at].train(), pass);
+            let decayed = network.gradient().iter().zip(network.weights()).map(|(g, w)| 0.1 * (g + 5e-4 * w));
+            let expected: Vec<f32> = decayed.collect();
+            let apart = difference(&moments[at * program.weights..][..program.weights], &expected);
+            assert!(apart < 1e-5, "{name}: the gradient of run {at} differs by {apart}");
+        }
+    }
+}
+
+#[test]
+fn the_loss_after_fifty_steps_is_that_of_the_cpu() {
+    let Some(device) = device() else { return };
+    let splits: Vec<Split> = (0..3).map(split).collect();
+    for (name, architecture, inputs) in networks() {
+        let runs: Vec<BatchRun<'_>> =
+            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 3 }).collect();
+        // Differences in the last bits grow with every step, and the faster the higher the rate.
+        let (labels, schedule) = (labels(), Schedule { learning_rate: 0.002, ..schedule(50) });
+        let keep = Keep { weights: true, curve: true };
+        let batch = Batch {
+            architecture: &architecture,
+            inputs: &inputs,
+            labels: &labels,
+            runs: &runs,
+            schedule: &schedule,
+            keep,
+        };
+        let found = all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap());
+        let expected = all_of(Cpu.train(&batch, &Watch::silent(), &go_on).unwrap());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.curve.len(), 50, "{name}");
+            for (found, expected) in found.curve.iter().zip(&expected.curve) {
+                let close = |a: f64, b: f64| (a - b).abs() < 1e-3 * b.abs();
+                assert!(close(found.train_loss, expected.train_loss), "{name}: {found:?} for {expected:?}");
+                assert!(
+                    close(found.validation_loss, expected.validation_loss),
+                    "{name}: {found:?} for {expected:?}"
+                );
+            }
+            assert_eq!(found.scores.split, expected.scores.split);
+            let scores = &found.scores;
+            let kept = &found.curve[scores.best_step - 1];
+            assert_eq!(
+                (scores.train, scores.validation, scores.test),
+                (kept.train, kept.validation, kept.test)
+            );
+            let best = &found.curve;
+            assert!(best.iter().all(|step| step.validation <= scores.validation), "{name}");
+            assert_eq!(scores.validation_loss, Some(kept.validation_loss));
+            assert!(found.weights.as_ref().is_some_and(|weights| weights.iter().any(|w| *w != 0.0)));
+        }
+    }
+}
+
+#[test]
+fn the_weights_kept_score_what_the_record_says() {
+    let Some(device) = device() else { return };
+    let (labels, splits) = (labels(), [split(0), split(1)]);
+    for (name, architecture, inputs) in networks() {
+        let runs: Vec<BatchRun<'_>> =
+            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 5 }).collect();
+        let stopping = EarlyStopping { patience: 10, ..EarlyStopping::default() };
+        let schedule = Schedule { stopping, ..schedule(200) };
+        let keep = Keep { weights: true, curve: false };
+        let batch = Batch {
+            architecture: &architecture,
+            inputs: &inputs,
+            labels: &labels,
+            runs: &runs,
+            schedule: &schedule,
+            keep,
+        };
+        for (run, trained) in runs.iter().zip(all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap()))
+        {
+            let mut network = Network::new(&architecture, &inputs, 0).unwrap();
+            network.weights_mut().copy_from_slice(trained.weights.as_ref().unwrap());
+            let logits = network.forward(Pass::Evaluate).clone();
+            let mut scorer = qdc_nn::Scorer::new(Metric::Accuracy);
+            let test = scorer.score(&logits, &labels, run.split.test());
+            // A vertex between two classes may fall either way.
+            let vertex = 1.0 / run.split.test().len() as f64;
+            assert!(
+                (test - trained.scores.test).abs() < 1.5 * vertex,
+                "{name}: {test} for {:?}",
+                trained.scores
+            );
+            assert!(trained.scores.steps <= trained.scores.best_step + 10, "{name}: {:?}", trained.scores);
+        }
+    }
+}
+
+#[test]
+fn a_run_gives_the_same_bytes_in_any_batch() {
+    let Some(device) = device() else { return };
+    let (labels, splits) = (labels(), (0..7).map(split).collect::<Vec<_>>());
+    for (name, architecture, inputs) in networks() {
+        let schedule =
+            Schedule { stopping: EarlyStopping { patience: 8, ..EarlyStopping::default() }, ..schedule(60) };
+        let keep = Keep { weights: true, curve: true };
+        let train = |runs: &[BatchRun<'_>]| {
+            let batch = Batch {
+                architecture: &architecture,
+                inputs: &inputs,
+                labels: &labels,
+                runs,
+                schedule: &schedule,
+                keep,
+            };
+            all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap())
+        };
+        let runs: Vec<BatchRun<'_>> =
+            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 9 }).collect();
+        let together = train(&runs);
+        for (at, run) in runs.iter().enumerate() {
+            let alone = &train(std::slice::from_ref(run))[0];
+            assert!(
+                alone.weights == together[at].weights && alone.curve == together[at].curve,
+                "{name}, run {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_finite_ends_its_run_and_no_other() {
+    let Some(device) = device() else { return };
+    let (labels, splits) = (labels(), [split(0), split(1)]);
+    let (_, architecture, inputs) = networks().swap_remove(2);
+    let runs = [0, 1].map(|number| BatchRun { split: &splits[number], number, seed: 1 });
+    let schedule = Schedule { learning_rate: 1e37, ..schedule(20) };
+    let batch = Batch {
+        architecture: &architecture,
+        inputs: &inputs,
+        labels: &labels,
+        runs: &runs,
+        schedule: &schedule,
+        keep: Keep::default(),
+    };
+    for trained in all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap()) {
+        let expected =
+            all_of(Cpu.train(&batch, &Watch::silent(), &go_on).unwrap()).remove(trained.scores.split);
+        assert_eq!(trained.scores.diverged_at, expected.scores.diverged_at);
+        assert!(trained.scores.diverged_at.is_some());
+    }
+}
+
+#[test]
+fn other_metrics_are_left_to_the_cpu() {
+    let Some(device) = device() else { return };
+    let (labels, splits) = (labels(), [split(0)]);
+    let (_, architecture, inputs) = networks().swap_remove(2);
+    let runs = [BatchRun { split: &splits[0], number: 0, seed: 1 }];
+    let schedule = Schedule { metric: Metric::F1, ..schedule(20) };
+    let batch = Batch {
+        architecture: &architecture,
+        inputs: &inputs,
+        labels: &labels,
+        runs: &runs,
+        schedule: &schedule,
+        keep: Keep::default(),
+    };
+    let error = device.train(&batch, &Watch::silent(), &go_on).unwrap_err();
+    assert!(matches!(error, qdc_nn::Error::Device { .. }), "{error}");
+}

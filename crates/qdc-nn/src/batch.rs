@@ -1,0 +1,92 @@
+//! A batch of runs and who trains it: the seam between the CPU and other devices.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use qdc_core::{Split, Watch};
+use rayon::prelude::*;
+
+use crate::training::{Keep, Schedule, Scores, Trained, train_split};
+use crate::{Architecture, Error, Inputs};
+
+/// Runs that share the graph, the network's shape and the schedule, and differ in split and seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The network.
+    pub architecture: &'a Architecture,
+    /// What it runs over.
+    pub inputs: &'a Inputs<f32>,
+    /// The class of each vertex.
+    pub labels: &'a [u32],
+    /// The runs.
+    pub runs: &'a [BatchRun<'a>],
+    /// How to train.
+    pub schedule: &'a Schedule,
+    /// What to keep.
+    pub keep: Keep,
+}
+
+/// One run of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchRun<'a> {
+    /// The split.
+    pub split: &'a Split,
+    /// Its number.
+    pub number: usize,
+    /// The seed; the run draws from a stream made of it and the split's number.
+    pub seed: u64,
+}
+
+/// Who trains batches. A run gives the same result whichever runs share its batch.
+pub trait Trainer: fmt::Debug + Sync {
+    /// What it computes on, for records: `cpu`, or the name of a device.
+    fn device(&self) -> &str;
+
+    /// Trains the runs of a batch; the results stand in the order of the runs.
+    ///
+    /// `on_end` hears of each run as it ends, in any order; if it breaks, no further run begins, and those that were not
+    /// finished have no result.
+    ///
+    /// # Errors
+    /// Those of [`train_split`], and of the device.
+    fn train(
+        &self,
+        batch: &Batch<'_>,
+        watch: &Watch,
+        on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Option<Trained<f32>>>, Error>;
+}
+
+/// Trains run after run on rayon's current pool, as many at a time as it has threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cpu;
+
+impl Trainer for Cpu {
+    fn device(&self) -> &str {
+        "cpu"
+    }
+
+    fn train(
+        &self,
+        batch: &Batch<'_>,
+        watch: &Watch,
+        on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Option<Trained<f32>>>, Error> {
+        let Batch { architecture, inputs, labels, runs, schedule, keep } = *batch;
+        let stop = AtomicBool::new(false);
+        let train = |run: &BatchRun<'_>| {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let BatchRun { split, number, seed } = *run;
+            let trained =
+                train_split(architecture, inputs, labels, split, number, schedule, seed, keep, watch)?;
+            if on_end(&trained.scores).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            Ok(Some(trained))
+        };
+        runs.par_iter().with_max_len(1).map(train).collect()
+    }
+}
