@@ -185,14 +185,22 @@ def suggest(
     return _core.suggest(read, known, whole("seed", seed), call(threads, progress))
 
 
+UNLABELLED = np.iinfo(np.uint32).max
+
+
 def label_array(labels: Any) -> NDArray[np.uint32]:
-    """Labels of any kind as numbers from 0."""
+    """Labels of any kind as numbers from 0; -1 among whole numbers from 0 stands for no label."""
     labels = as_numpy(labels, "labels")
     if labels.ndim != 1:
         raise ParameterError(f"labels of shape {labels.shape}", "give one label for each vertex, in one dimension")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ParameterError("labels hold NaN", "leave unlabelled vertices out with mask=, or give them a class")
-    return np.unique(labels, return_inverse=True)[1].astype(np.uint32)
+    known = np.ones(labels.shape, dtype=bool)
+    if labels.dtype.kind == "i" and (labels == 0).any():
+        known = labels != -1
+    numbers = np.full(labels.shape, UNLABELLED, dtype=np.uint32)
+    numbers[known] = np.unique(labels[known], return_inverse=True)[1]
+    return numbers
 
 
 def _known_labels(labels: Any, mask: Any, nodes: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:

@@ -8,7 +8,7 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use qdc_core::{Features, Split};
+use qdc_core::{Features, Split, UNLABELLED};
 use qdc_data::{DataDir, EdgeReading};
 
 use crate::errors::Problem;
@@ -99,10 +99,11 @@ impl Dataset {
         crate::matrix::csr_arrays(py, self.0.graph.adjacency().clone())
     }
 
-    /// Labels, one for each vertex.
+    /// Labels, one for each vertex; -1 for those without.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.0.labels.iter().map(|&label| i64::from(label)).collect::<Vec<_>>().into_pyarray(py)
+        let number = |label: &u32| if *label == UNLABELLED { -1 } else { i64::from(*label) };
+        self.0.labels.iter().map(number).collect::<Vec<_>>().into_pyarray(py)
     }
 
     /// Features as (data, indices, indptr, columns) where most are 0.

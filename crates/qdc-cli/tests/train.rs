@@ -146,12 +146,50 @@ fn a_saved_model_gives_every_vertex_a_class_and_curves_have_a_line_for_each_step
     let classes = std::fs::read_to_string(folder.path().join("classes.csv")).unwrap();
     let rows: Vec<Vec<&str>> = classes.lines().skip(1).map(|line| line.split(',').collect()).collect();
     assert_eq!((rows.len(), &predicted["nodes"]), (60, &60.into()));
-    let right = rows.iter().filter(|row| row[1] == row[2]).count();
-    assert_eq!(predicted["accuracy"], right as f64 / 60.0);
+    for set in ["train", "validation", "test"] {
+        let rows: Vec<_> = rows.iter().filter(|row| row[3] == set).collect();
+        let right = rows.iter().filter(|row| row[1] == row[2]).count();
+        assert_eq!(predicted["accuracy"][set], right as f64 / rows.len() as f64, "{set}");
+        assert_eq!(predicted["scores"][set]["vertices"], rows.len());
+    }
+    assert!(predicted["accuracy"].get("all").is_none(), "never over training vertices unnamed");
+    assert_eq!(predicted["metric"], "accuracy");
 
     // Without -o the classes go to stdout, the same ones.
     let output = qdc(folder.path(), "predict model.safetensors --quiet");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), classes);
+
+    // Probabilities on request, and another graph with the same features.
+    let other = "csbm:n=50,homophily=0.8,seed=9";
+    let elsewhere =
+        json(folder.path(), &format!("predict model.safetensors --graph {other} --probabilities"));
+    assert_eq!((&elsewhere["dataset"], &elsewhere["nodes"]), (&other.into(), &50.into()));
+    assert_eq!(elsewhere["scores"]["all"]["vertices"], 50);
+    let first: Vec<f64> = serde_json::from_value(elsewhere["probabilities"][0].clone()).unwrap();
+    assert!((first.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{first:?}");
+    let output = qdc(folder.path(), "predict model.safetensors --probabilities --quiet");
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.starts_with("vertex,predicted,label,set,probability_0,probability_1\n"), "{table}");
+    assert!(table.lines().all(|line| line.split(',').count() == 6));
+}
+
+#[test]
+fn the_metric_is_named_and_scores_are_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let hard = "csbm:n=100,homophily=0.5,signal=0.3,seed=1";
+    let accuracy = train(folder.path(), &format!("{hard} --model gcn"));
+    let auc = train(folder.path(), &format!("{hard} --model gcn --metric auc --save auc.safetensors"));
+    assert_eq!((&accuracy["metric"], &auc["metric"]), (&"accuracy".into(), &"auc".into()));
+    assert_ne!(accuracy["test_mean"], auc["test_mean"]);
+    let predicted = json(folder.path(), "predict auc.safetensors -o classes.csv");
+    let best = auc["splits"].as_array().unwrap().iter().find(|split| split["split"] == predicted["split"]);
+    let (found, told) = (&predicted["scores"]["test"]["score"], &best.unwrap()["test"]);
+    assert!((found.as_f64().unwrap() - told.as_f64().unwrap()).abs() < 1e-12, "{found} {told}");
+    let output = qdc(folder.path(), "predict auc.safetensors -o classes.csv");
+    assert!(String::from_utf8_lossy(&output.stdout).contains(", ROC-AUC "));
+    let stopped = train(folder.path(), &format!("{hard} --model gcn --stop loss"));
+    assert_ne!(stopped["splits"], accuracy["splits"]);
+    refused(folder.path(), &format!("train {hard} --model gcn --metric recall"), 2, "recall");
 }
 
 #[test]
@@ -238,6 +276,14 @@ fn a_model_saved_for_another_graph_and_a_file_that_is_no_model_are_refused() {
         dataset.graph = other.unwrap().into_dataset().unwrap().graph;
     });
     refused(folder.path(), "predict model.safetensors", 1, "was trained on another graph");
+    refused(folder.path(), "predict model.safetensors", 1, "hint: name the graph with --graph");
+    json(folder.path(), "predict model.safetensors --graph graph.npz");
+    write(folder.path(), "graph.npz", |dataset| {
+        let mut values = dataset.features.to_dense();
+        values.rotate_left(dataset.features.columns()); // every vertex gets its neighbour's features
+        dataset.features = Features::from_dense(dataset.features.columns(), values);
+    });
+    refused(folder.path(), "predict model.safetensors", 1, "was trained with other features");
     std::fs::write(folder.path().join("broken.safetensors"), b"not a model").unwrap();
     refused(folder.path(), "predict broken.safetensors", 1, "broken.safetensors is not a saved model");
     refused(folder.path(), "predict missing.safetensors", 1, "missing.safetensors");

@@ -3,7 +3,7 @@
 mod spectral;
 mod window;
 
-use crate::{Csr, Error, Graph};
+use crate::{Csr, Error, Graph, UNLABELLED};
 
 pub use spectral::{Reading, SPECTRAL_CUTOFF, SpectralPoint, spectral_homophily};
 pub use window::{
@@ -24,7 +24,8 @@ pub struct Homophily {
     pub isolated: usize,
 }
 
-/// Node and edge homophily of a labelled graph.
+/// Node and edge homophily of a labelled graph. Vertices without a label ([`UNLABELLED`]) are left out, as if they were
+/// not there.
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Graph, homophily};
@@ -50,8 +51,13 @@ pub fn homophily_of(matrix: &Csr<f64>, labels: &[u32]) -> Result<Homophily, Erro
     }
     let (mut share_sum, mut isolated) = (0.0, 0);
     let (mut same_edges, mut edges) = (0usize, 0usize);
-    for row in 0..matrix.rows() {
-        let others = || matrix.row(row).0.iter().filter(|&&column| column as usize != row);
+    let labelled = |vertex: usize| labels[vertex] != UNLABELLED;
+    let vertices = labels.iter().filter(|&&label| label != UNLABELLED).count();
+    for row in (0..matrix.rows()).filter(|&row| labelled(row)) {
+        let others = || {
+            let columns = matrix.row(row).0.iter();
+            columns.filter(|&&column| column as usize != row && labelled(column as usize))
+        };
         let degree = others().count();
         let same = others().filter(|&&column| labels[column as usize] == labels[row]).count();
         if degree == 0 {
@@ -64,8 +70,8 @@ pub fn homophily_of(matrix: &Csr<f64>, labels: &[u32]) -> Result<Homophily, Erro
     }
     let mean_over = |count: usize| if count == 0 { 0.0 } else { share_sum / count as f64 };
     Ok(Homophily {
-        node: mean_over(matrix.rows()),
-        node_with_neighbours: mean_over(matrix.rows() - isolated),
+        node: mean_over(vertices),
+        node_with_neighbours: mean_over(vertices - isolated),
         edge: if edges == 0 { 0.0 } else { same_edges as f64 / edges as f64 },
         isolated,
     })
@@ -82,6 +88,15 @@ mod tests {
         let homophily = homophily(&graph, &[0, 0, 0]).unwrap();
         assert_eq!(homophily.node, 2.0 / 3.0);
         assert_eq!((homophily.node_with_neighbours, homophily.edge, homophily.isolated), (1.0, 1.0, 1));
+    }
+
+    #[test]
+    fn vertices_without_a_label_are_left_out() {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)];
+        let graph = Graph::from_edges(6, edges, EdgeRule::Undirected).unwrap();
+        let found = homophily(&graph, &[0, 0, 1, UNLABELLED, UNLABELLED, UNLABELLED]).unwrap();
+        let path = Graph::from_edges(3, [(0, 1), (1, 2)], EdgeRule::Undirected).unwrap();
+        assert_eq!(found, homophily(&path, &[0, 0, 1]).unwrap());
     }
 
     #[test]

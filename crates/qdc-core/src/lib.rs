@@ -50,6 +50,6 @@ pub use remedy::Remedy;
 pub use scalar::Scalar;
 pub use sparsify::{Sign, Sparsify};
 pub use spectrum::{Eigensolver, Pairs, Spectrum};
-pub use split::{Split, UNLABELLED};
+pub use split::{Split, UNLABELLED, known_labels};
 pub use transition::Transition;
 pub use watch::{Observer, Watch};

@@ -20,12 +20,12 @@ pub enum Metric {
     /// The share of vertices whose most probable class is their label.
     #[default]
     Accuracy,
-    /// Macro-F1: the mean over classes of 2 TP / (2 TP + FP + FN). Classes that neither a label nor a prediction names
-    /// are left out.
+    /// Macro-F1: the mean over classes of 2 TP / (2 TP + FP + FN). Classes that neither a label nor a
+    /// prediction names are left out.
     F1,
-    /// ROC-AUC: the probability that a vertex of a class is given a higher score for it than a vertex of another class;
-    /// equal scores count half. Of two classes, the score of class 1 decides; of more, the mean over classes of one
-    /// against the rest.
+    /// ROC-AUC: the probability that a vertex of a class is given a higher score for it than a vertex of
+    /// another class; equal scores count half. Of two classes, the score of class 1 decides; of more, the
+    /// mean over classes of one against the rest.
     Auc,
 }
 

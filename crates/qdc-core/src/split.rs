@@ -1,10 +1,16 @@
-//! Labels and splits: which vertices have a class, and which of them are trained on, which stop the training, and which are
-//! scored.
+//! Labels and splits: which vertices have a class, and which of them are trained on, which stop the training,
+//! and which are scored.
 
 use crate::Error;
 
-/// The label of a vertex whose class is not known: -1 in files. Such vertices take part in the graph, not in a split.
+/// The label of a vertex whose class is not known: -1 in files. Such vertices take part in the graph, not in
+/// a split.
 pub const UNLABELLED: u32 = u32::MAX;
+
+/// Labels with `None` for vertices without one.
+pub fn known_labels(labels: &[u32]) -> Vec<Option<u32>> {
+    labels.iter().map(|&label| (label != UNLABELLED).then_some(label)).collect()
+}
 
 /// Which vertices are trained on, which stop the training, and which are scored. Some may be in none.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,21 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::{Dataset, Entry, Error, read_dataset};
+use crate::{Dataset, Entry, Error, REGISTRY, read_dataset};
 
-/// The nine datasets.
-pub const NAMES: [&str; 9] =
+/// The datasets known by name, in the order of the registry.
+pub const NAMES: [&str; REGISTRY.len()] = {
+    let mut names = [""; REGISTRY.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = REGISTRY[at].name;
+        at += 1;
+    }
+    names
+};
+
+/// The nine datasets of the published table.
+pub const PUBLISHED: [&str; 9] =
     ["cornell", "texas", "wisconsin", "chameleon", "squirrel", "actor", "cora", "citeseer", "pubmed"];
 
 /// Where a dataset lies.
@@ -54,11 +65,11 @@ impl DataDir {
         &self.path
     }
 
-    /// Loads one of the nine datasets.
+    /// Loads a dataset of the registry.
     pub fn load(&self, name: &str) -> Result<Dataset, Error> {
         let entry = Entry::find(name).ok_or_else(|| Error::UnknownDataset { name: name.into() })?;
         match self.find(name) {
-            Some(Place::Archive(file)) => Ok(Dataset { name: name.into(), ..read_dataset(&file)? }),
+            Some(Place::Archive(file)) => Ok(Dataset { name: entry.name.into(), ..read_dataset(&file)? }),
             Some(Place::Originals(root)) => entry.read(&root),
             None => Err(Error::NotDownloaded { name: name.into(), folder: self.path.clone() }),
         }
@@ -66,11 +77,13 @@ impl DataDir {
 
     /// Where a dataset lies: as `NAME.npz`, or as its original files; `None` where it is not there whole.
     pub fn find(&self, name: &str) -> Option<Place> {
-        let archive = self.path.join(format!("{name}.npz"));
-        if archive.is_file() {
+        let entry = Entry::find(name)?;
+        let spellings = [entry.name.to_owned(), entry.stem()];
+        let archives = spellings.map(|spelling| self.path.join(format!("{spelling}.npz")));
+        if let Some(archive) = archives.into_iter().find(|archive| archive.is_file()) {
             return Some(Place::Archive(archive));
         }
-        let files = Entry::find(name)?.files();
+        let files = entry.files();
         self.raw_roots()
             .into_iter()
             .find(|root| files.iter().all(|file| root.join(file.path).is_file()))

@@ -3,13 +3,13 @@
 //! | array | shape | content |
 //! | --- | --- | --- |
 //! | `node_features` | vertices x features | any numbers |
-//! | `node_labels` | vertices | classes, from 0 |
+//! | `node_labels` | vertices | classes, from 0; -1 for a vertex without one, which may be in no mask |
 //! | `edges` | edges x 2 | undirected pairs |
 //! | `train_masks`, `val_masks`, `test_masks` | splits x vertices | booleans; may be missing |
 
 use std::path::Path;
 
-use qdc_core::{Csr, EdgeRule, Features, Graph, Split};
+use qdc_core::{Csr, EdgeRule, Features, Graph, Split, UNLABELLED};
 
 use crate::npz::{Npz, NpzWriter};
 use crate::{Dataset, EdgeReading, Error};
@@ -34,6 +34,7 @@ pub(crate) fn from_archive(archive: &Npz, name: &str, reading: EdgeReading) -> R
     let mut dataset = Dataset::new(name.into(), graph, features, labels)?;
     if MASKS.iter().any(|mask| archive.has(mask)) {
         dataset.splits = splits(archive, nodes)?;
+        check_masks(archive, &dataset)?;
     }
     Ok(dataset)
 }
@@ -107,14 +108,31 @@ fn labels(archive: &Npz, nodes: usize) -> Result<Vec<u32>, Error> {
         return Err(archive.malformed(NAME, problem));
     }
     let labels = archive.array::<i64>(NAME)?.data;
-    let wrong = labels.iter().position(|&label| label < 0 || label >= nodes.max(1000) as i64);
+    let wrong = labels.iter().position(|&label| label < -1 || label >= nodes.max(1000) as i64);
     if let Some(vertex) = wrong {
         let problem = format!("vertex {vertex}: label {} is no class", labels[vertex]);
         return Err(archive
             .malformed(NAME, problem)
-            .remedy("classes are numbered from 0 without large gaps"));
+            .remedy("classes are numbered from 0 without large gaps; -1 stands for no label"));
     }
-    Ok(labels.into_iter().map(|label| label as u32).collect())
+    Ok(labels.into_iter().map(|label| u32::try_from(label).unwrap_or(UNLABELLED)).collect())
+}
+
+/// Every vertex of a mask must have a label.
+fn check_masks(archive: &Npz, dataset: &Dataset) -> Result<(), Error> {
+    let parts: [fn(&Split) -> &[u32]; 3] = [Split::train, Split::validation, Split::test];
+    for (index, split) in dataset.splits.iter().enumerate() {
+        for (name, part) in MASKS.iter().zip(parts) {
+            let unlabelled = |vertex: &&u32| dataset.labels[**vertex as usize] == UNLABELLED;
+            if let Some(vertex) = part(split).iter().find(unlabelled) {
+                let problem = format!("split {index}: vertex {vertex} has no label (-1)");
+                return Err(archive
+                    .malformed(name, problem)
+                    .remedy("a vertex without a label may be true in no mask"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn graph(archive: &Npz, nodes: usize, reading: EdgeReading) -> Result<Graph, Error> {
@@ -203,7 +221,8 @@ pub fn write_dataset(path: &Path, dataset: &Dataset) -> Result<(), Error> {
     } else {
         archive.array("node_features", &[nodes, columns], &values)?;
     }
-    archive.array("node_labels", &[nodes], &dataset.labels)?;
+    let labels = dataset.labels.iter().map(|&label| if label == UNLABELLED { -1 } else { i64::from(label) });
+    archive.array_from("node_labels", &[nodes], labels)?;
     let ends = dataset.graph.edge_list().flat_map(|(from, to, _)| [from as i32, to as i32]);
     archive.array_from("edges", &[dataset.graph.edges(), 2], ends)?;
     let parts: [fn(&Split) -> &[u32]; 3] = [Split::train, Split::validation, Split::test];
@@ -257,6 +276,8 @@ mod tests {
         let model = ContextualBlocks { n: 40, classes: 3, ..Default::default() };
         let karate = open("karate", &DataDir::new("nowhere"), EdgeReading::default()).unwrap();
         for dataset in [model.generate().unwrap(), karate.into_dataset().unwrap()] {
+            let mut dataset = dataset;
+            dataset.labels[5] = UNLABELLED;
             let dataset = dataset.with_random_splits(Shares::default(), 1);
             write_dataset(&path, &dataset).unwrap();
             let again = read_dataset(&path).unwrap();
@@ -294,10 +315,18 @@ mod tests {
         );
         assert!(overlap.hint().is_some());
         let label = message(|archive| {
+            archive.array("node_labels", &[3], &[0, -2, 1]).unwrap();
+            vec!["node_labels"]
+        });
+        assert!(label.contains("vertex 1: label -2 is no class"), "{label}");
+        let unlabelled = message(|archive| {
             archive.array("node_labels", &[3], &[0, -1, 1]).unwrap();
             vec!["node_labels"]
         });
-        assert!(label.contains("vertex 1: label -1 is no class"), "{label}");
+        assert!(
+            unlabelled.contains("array 'val_masks': split 0: vertex 1 has no label (-1)"),
+            "{unlabelled}"
+        );
         let short = message(|archive| {
             archive.array("test_masks", &[1, 2], &[true, true]).unwrap();
             vec!["test_masks"]

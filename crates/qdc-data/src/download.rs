@@ -1,4 +1,4 @@
-//! Fetching the original files of a dataset over HTTPS, each checked against its SHA-256.
+//! Fetching the original files of a dataset over HTTPS, each checked against its checksum.
 //!
 //! A file grows under the name `FILE.part`, which survives a broken transfer and is taken up again where it stopped; it
 //! takes its own name only when size and checksum are right. Proxies come from the environment (`HTTPS_PROXY`, ...).
@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use qdc_core::Watch;
 use qdc_core::watch::Phase;
-use sha2::{Digest, Sha256};
 use ureq::Agent;
 
 use crate::registry::{Entry, PinnedFile};
@@ -18,6 +17,9 @@ use crate::{DataDir, Error};
 
 /// Where the files are fetched from, unless a mirror is named.
 pub const HOST: &str = "https://raw.githubusercontent.com";
+
+/// The most bytes a file may have whose size is not pinned.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// How often a transfer is taken up again.
 const ATTEMPTS: u32 = 4;
@@ -49,13 +51,14 @@ pub fn download(
     let Some(entry) = Entry::find(name) else { return Err(Error::UnknownDataset { name: name.into() }) };
     let files = entry.files();
     let missing: Vec<PinnedFile> = files.iter().copied().filter(|file| !is_present(folder, file)).collect();
-    let total = missing.iter().map(|file| file.size).sum();
+    let total = missing.iter().filter_map(|file| file.size).sum();
     let phase = watch.phase(&format!("fetching {name}"), total);
     let fetcher =
         Fetcher { agent: agent(), base: mirror.unwrap_or(HOST).trim_end_matches('/'), phase: &phase };
+    let mut bytes = 0;
     for (done, file) in missing.iter().enumerate() {
         let target = folder.path().join(file.path);
-        fetcher.fetch(file, &target).map_err(|failure| match failure {
+        bytes += fetcher.fetch(file, &target).map_err(|failure| match failure {
             Failure::Stopped => Error::Core(qdc_core::Error::Interrupted),
             Failure::Local(path, source) => Error::Write { path, source },
             Failure::Remote(problem) => Error::Download {
@@ -73,7 +76,7 @@ pub fn download(
         folder: folder.path().into(),
         fetched: missing.len(),
         present: files.len() - missing.len(),
-        bytes: total,
+        bytes,
     })
 }
 
@@ -84,13 +87,11 @@ fn is_present(folder: &DataDir, file: &PinnedFile) -> bool {
 
 /// Whether size and checksum are as pinned.
 fn matches_pin(path: &Path, file: &PinnedFile) -> io::Result<bool> {
-    if fs::metadata(path)?.len() != file.size {
+    let size = fs::metadata(path)?.len();
+    if size > MOST_BYTES || file.size.is_some_and(|pinned| pinned != size) {
         return Ok(false);
     }
-    let mut digest = Sha256::new();
-    digest.update(fs::read(path)?); // the largest file has 8 MB
-    let hex: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(hex == file.sha256)
+    Ok(file.checksum.fits(&fs::read(path)?))
 }
 
 fn agent() -> Agent {
@@ -124,7 +125,8 @@ impl Fetcher<'_> {
         format!("{}/{}", self.base, file.path)
     }
 
-    fn fetch(&self, file: &PinnedFile, target: &Path) -> Result<(), Failure> {
+    /// Fetches a file and gives its size.
+    fn fetch(&self, file: &PinnedFile, target: &Path) -> Result<u64, Failure> {
         let local = |source| Failure::Local(target.into(), source);
         fs::create_dir_all(target.parent().unwrap_or(Path::new("."))).map_err(local)?;
         let mut part = target.as_os_str().to_owned();
@@ -146,11 +148,12 @@ impl Fetcher<'_> {
                 Err(Transfer::Stopped) => return Err(Failure::Stopped),
             }
             if matches_pin(&part, file).map_err(local)? {
-                return fs::rename(&part, target).map_err(local);
+                let size = fs::metadata(&part).map_err(local)?.len();
+                return fs::rename(&part, target).map(|()| size).map_err(local);
             }
             // Whatever this is, going on from it would be wrong too.
             fs::remove_file(&part).map_err(local)?;
-            last = format!("the content has another SHA-256 than {}", file.sha256);
+            last = format!("the content does not have the {}", file.checksum);
         }
         Err(Failure::Remote(format!("{last} (tried {ATTEMPTS} times)")))
     }
@@ -160,11 +163,11 @@ impl Fetcher<'_> {
         let mut out =
             File::options().create(true).append(false).truncate(false).read(true).write(true).open(part)?;
         let mut have = out.metadata()?.len();
-        if have > file.size {
-            out.set_len(0)?;
+        if file.size.is_none_or(|size| have > size) {
+            out.set_len(0)?; // without a size nobody knows how much is missing
             have = 0;
         }
-        if have == file.size {
+        if file.size == Some(have) {
             return Ok(());
         }
         let mut request = self.agent.get(self.address(file));
@@ -186,7 +189,7 @@ impl Fetcher<'_> {
             }
             status => return Err(Transfer::GiveUp(format!("the server answers {status}"))),
         }
-        let mut body = response.into_body().into_reader().take(file.size + 1);
+        let mut body = response.into_body().into_reader().take(file.size.unwrap_or(MOST_BYTES) + 1);
         let mut buffer = vec![0; 1 << 16];
         loop {
             let count = body
@@ -199,13 +202,12 @@ impl Fetcher<'_> {
             self.phase.advance(count as u64).map_err(|_| Transfer::Stopped)?;
         }
         let size = out.metadata()?.len();
-        if size < file.size {
-            return Err(Transfer::Retry(format!(
-                "the transfer broke off after {size} of {} bytes",
-                file.size
-            )));
+        match file.size {
+            Some(whole) if size < whole => {
+                Err(Transfer::Retry(format!("the transfer broke off after {size} of {whole} bytes")))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -33,7 +33,7 @@ mod source;
 mod spectrum_cache;
 mod splits;
 
-pub use data_dir::{DataDir, NAMES, Place};
+pub use data_dir::{DataDir, NAMES, PUBLISHED, Place};
 pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};
 pub use download::{Downloaded, HOST, download};

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use qdc_core::{Graph, Symmetrize};
 
-use crate::data_dir::NAMES;
 use crate::npz::Npz;
-use crate::{DataDir, Dataset, Error, dataset_file, generators, matrix};
+use crate::{DataDir, Dataset, Entry, Error, dataset_file, generators, matrix};
 
 /// How the edges of a file are to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +74,7 @@ impl Source {
 
 /// Finds the graph that `name` stands for: a dataset of `folder`, a generator, or a file.
 pub fn open(name: &str, folder: &DataDir, reading: EdgeReading) -> Result<Source, Error> {
-    if NAMES.contains(&name) {
+    if Entry::find(name).is_some() {
         return folder.load(name).map(Source::Dataset);
     }
     if let Some(made) = generators::generate(name) {

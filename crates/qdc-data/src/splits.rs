@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use qdc_core::Split;
+use qdc_core::{Split, UNLABELLED};
 
 use crate::random::Random;
 
@@ -55,11 +55,13 @@ impl FromStr for Shares {
     }
 }
 
-/// Ten random splits, each class divided by the same shares (as the published splits are).
+/// Ten random splits, each class divided by the same shares (as the published splits are). Vertices without a label are
+/// in none.
 ///
 /// The result depends on the labels, the shares and the seed alone.
 pub fn random_splits(labels: &[u32], shares: Shares, seed: u64) -> Vec<Split> {
-    let mut members: Vec<u32> = (0..labels.len() as u32).collect();
+    let mut members: Vec<u32> =
+        (0..labels.len() as u32).filter(|&vertex| labels[vertex as usize] != UNLABELLED).collect();
     members.sort_by_key(|&vertex| labels[vertex as usize]); // stable: ascending within a class
     (0..SPLITS as u64)
         .map(|split| {
@@ -101,6 +103,16 @@ mod tests {
                 prop_assert!((sizes[0] as f64 - 0.48 * labels.len() as f64).abs() <= 2.0, "{:?}", sizes);
             }
             prop_assert_eq!(splits, random_splits(&labels, Shares::default(), seed));
+        }
+    }
+
+    #[test]
+    fn vertices_without_a_label_are_in_no_split() {
+        let labels: Vec<u32> = (0..60).map(|v| if v % 4 == 3 { UNLABELLED } else { v % 3 }).collect();
+        for split in random_splits(&labels, Shares::default(), 0) {
+            let sets = [split.train(), split.validation(), split.test()];
+            assert_eq!(sets.map(<[u32]>::len).iter().sum::<usize>(), 45);
+            assert!(sets.concat().iter().all(|vertex| vertex % 4 != 3));
         }
     }
 

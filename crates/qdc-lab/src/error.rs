@@ -71,6 +71,41 @@ pub enum Error {
         dataset: String,
     },
 
+    /// A saved model was trained with other features.
+    #[error("{model} was trained with other features than {dataset} has now")]
+    OtherFeatures {
+        /// The saved model's file.
+        model: std::path::PathBuf,
+        /// The dataset.
+        dataset: String,
+    },
+
+    /// A saved model knows vertices by another number of features.
+    #[error("{model} was trained with {expected} features for each vertex; {dataset} has {found}")]
+    OtherFeatureColumns {
+        /// The saved model's file.
+        model: std::path::PathBuf,
+        /// The dataset.
+        dataset: String,
+        /// What it was trained with.
+        expected: usize,
+        /// What there is.
+        found: usize,
+    },
+
+    /// A graph has classes that a saved model does not know.
+    #[error("{model} knows {known} classes; {dataset} has {found}")]
+    MoreClasses {
+        /// The saved model's file.
+        model: std::path::PathBuf,
+        /// The dataset.
+        dataset: String,
+        /// Classes of the model.
+        known: usize,
+        /// Classes of the dataset.
+        found: usize,
+    },
+
     /// A saved model's configuration cannot be read.
     #[error("{path} is not a saved model of this program: {problem}")]
     Configuration {
@@ -171,8 +206,17 @@ impl Error {
             | Self::NotOfThisModel { known, .. } => Some(format!("known: {}", known.join(", "))),
             Self::NoSuchSplit { splits: 0, .. } => Some("make some with --split 48/32/20".into()),
             Self::NoSuchSplit { splits, .. } => Some(format!("splits count from 0 to {}", splits - 1)),
-            Self::OtherGraph { .. } => {
-                Some("a model predicts only for the graph it was trained on; train it again".into())
+            Self::OtherGraph { .. } => Some(
+                "name the graph with --graph to predict on another one than the model was trained on".into(),
+            ),
+            Self::OtherFeatures { .. } => {
+                Some("restore the features, or train again; --graph predicts without this check".into())
+            }
+            Self::OtherFeatureColumns { .. } => {
+                Some("give vertices the features, in the order, the model was trained with".into())
+            }
+            Self::MoreClasses { .. } => {
+                Some("number the classes as in training; -1 stands for a vertex without a label".into())
             }
             Self::OtherExperiment { .. } | Self::NoRecord { .. } => {
                 Some("--study-name NAME keeps another study in the same file".into())

@@ -23,5 +23,5 @@ pub use model::{Model, NetworkKind, RewiringKind, Tower};
 pub use qdc_nn::training::{Keep, Scores};
 pub use rewiring::{Rewired, Rewiring, RewiringReport, Rewirings};
 pub use run::{Patience, Run, RunRecord, Training, train};
-pub use saved::{SavedConfiguration, SavedModel, graph_hash, save_best};
+pub use saved::{Fit, Prediction, SavedConfiguration, SavedModel, VertexSet, graph_hash, save_best};
 pub use scores::Summary;

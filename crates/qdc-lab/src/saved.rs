@@ -1,42 +1,116 @@
-//! Trained models on disk, and what they predict.
+//! Trained models on disk, and what they predict: on the graph they were trained on, or on another one with
+//! the same features.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use qdc_core::{Graph, Resources, Watch};
+use qdc_core::{Graph, Metric, Resources, Split, Watch};
 use qdc_data::Dataset;
-use qdc_nn::training::predictions;
-use qdc_nn::{Learner, Network, Saved};
+use qdc_data::output::write_file;
+use qdc_nn::{Learner, Matrix, Network, Pass, Saved, Scorer, defined_on, predicted, probabilities};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::architecture::{architecture, inputs};
+use crate::experiment::features_hash;
 use crate::hyperparameters::Value;
 use crate::rewiring::Rewirings;
 use crate::run::Run;
 use crate::{Error, Hyperparameters, Model};
 
-/// What stands beside the weights: all that is needed to build the network again.
+/// What stands beside the weights: all that is needed to build the network again, on its own graph or on
+/// another.
+///
+/// Fields that files of older versions lack are optional.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedConfiguration {
     /// The dataset, as it was named.
     pub dataset: String,
     /// The model.
     pub model: Model,
-    /// Its hyper-parameters.
+    /// Its hyper-parameters, those of every tower's kernel among them.
     pub hyperparameters: BTreeMap<String, Value>,
-    /// The seed of the run.
+    /// The seed it was trained with.
     pub seed: u64,
     /// The split the weights come from.
     pub split: usize,
-    /// Accuracy there on validation and test vertices.
+    /// What the scores are measured by.
+    #[serde(default)]
+    pub metric: Metric,
+    /// The score there on validation vertices.
     pub validation: f64,
-    /// Accuracy there on test vertices.
+    /// The score there on test vertices.
     pub test: f64,
     /// Number of classes.
     pub classes: usize,
+    /// The names of the classes; their numbers where the dataset has no names.
+    #[serde(default)]
+    pub class_names: Vec<String>,
+    /// Features of a vertex.
+    #[serde(default)]
+    pub feature_columns: Option<usize>,
+    /// The hash of the features.
+    #[serde(default)]
+    pub features: Option<String>,
     /// The hash of the graph, see [`graph_hash`].
     pub graph: String,
+    /// A letter for each vertex: the [`VertexSet`] it was in.
+    #[serde(default)]
+    pub sets: Option<String>,
+}
+
+/// What a vertex was in training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VertexSet {
+    /// Trained on.
+    Train,
+    /// It decided when to stop.
+    Validation,
+    /// Scored.
+    Test,
+    /// In no set of the split.
+    Rest,
+}
+
+impl VertexSet {
+    const ALL: [Self; 4] = [Self::Train, Self::Validation, Self::Test, Self::Rest];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+            Self::Rest => "rest",
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::Train => 't',
+            Self::Validation => 'v',
+            Self::Test => 's',
+            Self::Rest => '-',
+        }
+    }
+
+    fn of_letter(letter: char) -> Option<Self> {
+        Self::ALL.into_iter().find(|set| set.letter() == letter)
+    }
+}
+
+/// The set of each vertex in a split.
+fn sets_of(split: &Split, nodes: usize) -> Vec<VertexSet> {
+    let mut sets = vec![VertexSet::Rest; nodes];
+    for (set, vertices) in [
+        (VertexSet::Train, split.train()),
+        (VertexSet::Validation, split.validation()),
+        (VertexSet::Test, split.test()),
+    ] {
+        vertices.iter().for_each(|&vertex| sets[vertex as usize] = set);
+    }
+    sets
 }
 
 /// A hash of the graph: its vertices, edges and weights (SHA-256).
@@ -51,15 +125,17 @@ pub fn graph_hash(graph: &Graph) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Saves the weights of the split that did best on validation (the first of equals); `None` if no split has weights.
+/// Saves the weights of the split that did best on validation (the first of equals); `None` if no split has
+/// weights.
 ///
-/// `named` is what the dataset was called, so that it can be found again.
+/// `named` is what the dataset was called, so that it can be found again; `rewirings` has the matrices of the
+/// run.
 pub fn save_best(
     path: &Path,
     run: &Run,
     dataset: &Dataset,
     named: &str,
-    resources: &Resources,
+    rewirings: &Rewirings<'_>,
     watch: &Watch,
 ) -> Result<Option<SavedConfiguration>, Error> {
     let mut best: Option<usize> = None;
@@ -70,43 +146,104 @@ pub fn save_best(
         }
     }
     let Some(best) = best else { return Ok(None) };
-    let record = &run.record;
+    let (record, scores) = (&run.record, &run.record.splits[best]);
+    let sets = sets_of(&dataset.splits[scores.split], dataset.graph.nodes());
     let configuration = SavedConfiguration {
         dataset: named.into(),
         model: record.model.clone(),
         hyperparameters: record.hyperparameters.written(),
-        seed: record.seed,
-        split: record.splits[best].split,
-        validation: record.splits[best].validation,
-        test: record.splits[best].test,
+        seed: scores.seed,
+        split: scores.split,
+        metric: record.metric,
+        validation: scores.validation,
+        test: scores.test,
         classes: dataset.classes,
+        class_names: (0..dataset.classes).map(|class| class.to_string()).collect(),
+        feature_columns: Some(dataset.features.columns()),
+        features: Some(features_hash(&dataset.features)),
         graph: graph_hash(&dataset.graph),
+        sets: Some(sets.into_iter().map(VertexSet::letter).collect()),
     };
-    let mut network = build(&record.hyperparameters, dataset, record.seed, resources, watch)?;
+    let mut network =
+        build(&record.hyperparameters, dataset, dataset.classes, rewirings, scores.seed, watch)?;
     network.weights_mut().copy_from_slice(run.weights[best].as_ref().expect("chosen because it has them"));
     let text = serde_json::to_string(&configuration).expect("plain data");
-    qdc_nn::save(path, &network, &text)?;
+    let bytes = qdc_nn::to_bytes(&network, &text);
+    write_file(path, |file| file.write_all(&bytes))?;
     Ok(Some(configuration))
 }
 
 fn build(
     values: &Hyperparameters,
     dataset: &Dataset,
+    classes: usize,
+    rewirings: &Rewirings<'_>,
     seed: u64,
-    resources: &Resources,
     watch: &Watch,
 ) -> Result<Network<f32>, Error> {
-    let rewirings = Rewirings::new(&dataset.graph).with_resources(resources.clone());
     let rewired = rewirings.of_model(values, seed, watch)?;
     let matrices = rewired.into_iter().map(|made| made.matrix).collect();
     let inputs = inputs(dataset, values, matrices)?;
-    Ok(Network::new(&architecture(values, dataset.classes), &inputs, seed)?)
+    Ok(Network::new(&architecture(values, classes), &inputs, seed)?)
+}
+
+/// What a model says about a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    logits: Matrix<f32>,
+    /// The set of every vertex in the split the model was trained on; nothing on another graph, of which no
+    /// vertex was trained on, and for files that do not know.
+    pub sets: Option<Vec<VertexSet>>,
+}
+
+/// How well a prediction fits the labels of some vertices. A score that is not defined there is missing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Fit {
+    /// Vertices with a label.
+    pub vertices: usize,
+    /// The share classified rightly.
+    pub accuracy: Option<f64>,
+    /// The score by the metric of the model.
+    pub score: Option<f64>,
+}
+
+impl Prediction {
+    /// The most probable class of every vertex.
+    pub fn classes(&self) -> Vec<u32> {
+        (0..self.logits.rows()).map(|vertex| predicted(&self.logits, vertex)).collect()
+    }
+
+    /// The probability of every class, vertex by vertex.
+    pub fn probabilities(&self) -> Vec<Vec<f64>> {
+        (0..self.logits.rows()).map(|vertex| probabilities(&self.logits, vertex)).collect()
+    }
+
+    /// How well it fits `labels` in each set that has labelled vertices; on another graph all vertices stand
+    /// under `all`.
+    pub fn fit(&self, labels: &[u32], metric: Metric) -> BTreeMap<&'static str, Fit> {
+        let classes = self.logits.width().columns();
+        let set_of = |vertex: usize| self.sets.as_ref().map_or("all", |sets| sets[vertex].name());
+        let mut members: BTreeMap<&'static str, Vec<u32>> = BTreeMap::new();
+        for vertex in (0..labels.len()).filter(|&vertex| (labels[vertex] as usize) < classes) {
+            members.entry(set_of(vertex)).or_default().push(vertex as u32);
+        }
+        let score = |metric: Metric, vertices: &[u32]| {
+            defined_on(metric, labels, vertices)
+                .then(|| Scorer::new(metric).score(&self.logits, labels, vertices))
+        };
+        let fit = |vertices: Vec<u32>| Fit {
+            vertices: vertices.len(),
+            accuracy: score(Metric::Accuracy, &vertices),
+            score: score(metric, &vertices),
+        };
+        members.into_iter().map(|(set, vertices)| (set, fit(vertices))).collect()
+    }
 }
 
 /// A saved model.
 #[derive(Debug)]
 pub struct SavedModel {
-    path: std::path::PathBuf,
+    path: PathBuf,
     saved: Saved,
     /// What it is.
     pub configuration: SavedConfiguration,
@@ -116,28 +253,75 @@ impl SavedModel {
     /// Reads a file that [`save_best`] wrote.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let saved = Saved::open(path)?;
-        let configuration = serde_json::from_str(&saved.configuration)
+        let configuration: SavedConfiguration = serde_json::from_str(&saved.configuration)
             .map_err(|error| Error::Configuration { path: path.into(), problem: error.to_string() })?;
         Ok(Self { path: path.into(), saved, configuration })
     }
 
-    /// The class of every vertex; `dataset` must be the one it was trained on.
+    /// What the model says about the dataset it was trained on.
+    ///
+    /// # Errors
+    /// If graph, features or classes are others now.
     pub fn predict(
         &self,
         dataset: &Dataset,
         resources: &Resources,
         watch: &Watch,
-    ) -> Result<Vec<u32>, Error> {
+    ) -> Result<Prediction, Error> {
         let configuration = &self.configuration;
+        let (model, name) = (self.path.clone(), dataset.name.clone());
         if graph_hash(&dataset.graph) != configuration.graph || dataset.classes != configuration.classes {
-            return Err(Error::OtherGraph { model: self.path.clone(), dataset: dataset.name.clone() });
+            return Err(Error::OtherGraph { model, dataset: name });
         }
+        if configuration.features.as_ref().is_some_and(|hash| *hash != features_hash(&dataset.features)) {
+            return Err(Error::OtherFeatures { model, dataset: name });
+        }
+        let sets = match &configuration.sets {
+            Some(letters) => letters.chars().map(VertexSet::of_letter).collect(),
+            None => {
+                dataset.splits.get(configuration.split).map(|split| sets_of(split, dataset.graph.nodes()))
+            }
+        };
+        let sets = sets.filter(|sets: &Vec<VertexSet>| sets.len() == dataset.graph.nodes());
+        Ok(Prediction { sets, ..self.run(dataset, resources, watch)? })
+    }
+
+    /// What the model says about another graph whose vertices have the same features: every tower's matrix is
+    /// made anew by the same recipe.
+    ///
+    /// # Errors
+    /// If vertices have another number of features there, or there are more classes than the model knows.
+    pub fn predict_elsewhere(
+        &self,
+        dataset: &Dataset,
+        resources: &Resources,
+        watch: &Watch,
+    ) -> Result<Prediction, Error> {
+        let (model, name) = (self.path.clone(), dataset.name.clone());
+        let found = dataset.features.columns();
+        match self.configuration.feature_columns {
+            Some(expected) if expected != found => {
+                return Err(Error::OtherFeatureColumns { model, dataset: name, expected, found });
+            }
+            _ => {}
+        }
+        if dataset.classes > self.configuration.classes {
+            let (known, found) = (self.configuration.classes, dataset.classes);
+            return Err(Error::MoreClasses { model, dataset: name, known, found });
+        }
+        self.run(dataset, resources, watch)
+    }
+
+    fn run(&self, dataset: &Dataset, resources: &Resources, watch: &Watch) -> Result<Prediction, Error> {
+        let configuration = &self.configuration;
         let mut values = Hyperparameters::new(configuration.model.clone());
         for (name, value) in &configuration.hyperparameters {
             values.set_value(name, value.clone())?;
         }
-        let mut network = build(&values, dataset, configuration.seed, resources, watch)?;
+        let rewirings = Rewirings::new(&dataset.graph).with_resources(resources.clone());
+        let seed = configuration.seed;
+        let mut network = build(&values, dataset, configuration.classes, &rewirings, seed, watch)?;
         self.saved.fill(&mut network)?;
-        Ok(predictions(&mut network))
+        Ok(Prediction { logits: network.forward(Pass::Evaluate).clone(), sets: None })
     }
 }

@@ -6,7 +6,8 @@ use qdc_core::{Features, Metric, Resources, Split, UNLABELLED, Watch};
 use qdc_data::{DataDir, Dataset, EdgeReading, Shares};
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
-    Error, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedModel, Training, save_best,
+    Error, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedConfiguration, SavedModel, Training,
+    save_best,
 };
 use qdc_nn::training::Step;
 use qdc_nn::{Cpu, Criterion, EarlyStopping};
@@ -171,6 +172,86 @@ fn roc_auc_is_refused_where_a_set_has_one_class_only() {
     assert!(error.contains("the validation set of split 0") && error.contains("ROC-AUC"), "{error}");
 }
 
+fn save(path: &std::path::Path, run: &Run, dataset: &Dataset) -> SavedConfiguration {
+    let rewirings = Rewirings::new(&dataset.graph);
+    save_best(path, run, dataset, "csbm", &rewirings, &Watch::silent()).unwrap().unwrap()
+}
+
+#[test]
+fn features_are_checked_and_another_graph_with_the_same_features_is_predicted_on() {
+    let dataset = dataset();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let run = train(&dataset, &values("gcn+qdc", &[]), &[0], 1).unwrap();
+    let saved = save(&path, &run, &dataset);
+    assert_eq!((saved.metric, saved.feature_columns), (Metric::Accuracy, Some(dataset.features.columns())));
+    assert_eq!(saved.class_names, ["0", "1"]);
+    let model = SavedModel::open(&path).unwrap();
+    let watch = Watch::silent();
+
+    let mut permuted = dataset.clone();
+    let columns = dataset.features.columns();
+    let mut dense = dataset.features.to_dense();
+    dense.rotate_left(columns);
+    permuted.features = Features::from_dense(columns, dense);
+    let error = model.predict(&permuted, &Resources::default(), &watch).unwrap_err();
+    assert!(matches!(error, Error::OtherFeatures { .. }) && error.hint().is_some(), "{error}");
+
+    // A sample of the same model, of another size: its kernel is made anew, and classes are found there too.
+    let elsewhere = |source: &str| {
+        let source = qdc_data::open(source, &DataDir::new("nowhere"), EdgeReading::default());
+        source.unwrap().into_dataset().unwrap()
+    };
+    let same_graph = model.predict_elsewhere(&dataset, &Resources::default(), &watch).unwrap();
+    let own = model.predict(&dataset, &Resources::default(), &watch).unwrap();
+    assert_eq!(same_graph.probabilities(), own.probabilities());
+    assert_eq!(same_graph.sets, None);
+    let other = elsewhere("csbm:n=90,homophily=0.8,seed=5");
+    let predicted = model.predict_elsewhere(&other, &Resources::default(), &watch).unwrap();
+    assert_eq!(predicted.classes().len(), 90);
+    assert_eq!(predicted.fit(&other.labels, Metric::Accuracy)["all"].vertices, 90);
+
+    let narrow = elsewhere("csbm:n=90,homophily=0.8,features=7,seed=5");
+    let error = model.predict_elsewhere(&narrow, &Resources::default(), &watch).unwrap_err();
+    assert!(matches!(error, Error::OtherFeatureColumns { expected: 32, found: 7, .. }), "{error}");
+    let more = elsewhere("csbm:n=90,homophily=0.8,classes=3,seed=5");
+    let error = model.predict_elsewhere(&more, &Resources::default(), &watch).unwrap_err();
+    assert!(matches!(error, Error::MoreClasses { known: 2, found: 3, .. }), "{error}");
+}
+
+#[test]
+fn vertices_without_a_label_are_predicted_and_not_scored() {
+    let mut dataset = dataset();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let run = train(&dataset, &values("gcn", &[]), &[0], 1).unwrap();
+    save(&path, &run, &dataset);
+    let model = SavedModel::open(&path).unwrap();
+    let test = dataset.splits[0].test().to_vec();
+    dataset.labels[test[0] as usize] = UNLABELLED;
+    let predicted = model.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap();
+    let fits = predicted.fit(&dataset.labels, Metric::Auc);
+    assert_eq!((predicted.classes().len(), fits["test"].vertices), (120, test.len() - 1));
+    let one_class: Vec<u32> = dataset.labels.iter().map(|_| 0).collect();
+    let fits = predicted.fit(&one_class, Metric::Auc);
+    assert!(fits["test"].score.is_none() && fits["test"].accuracy.is_some(), "ROC-AUC needs two classes");
+}
+
+#[test]
+fn weights_that_are_not_finite_are_refused() {
+    let dataset = dataset();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let mut run = train(&dataset, &values("mlp", &[]), &[0], 1).unwrap();
+    run.weights[0].as_mut().unwrap()[3] = f32::NAN;
+    save(&path, &run, &dataset);
+    let error = SavedModel::open(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("is not a saved model: weight 3 of tensor") && error.ends_with("is NaN"),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
     let dataset = dataset();
@@ -178,14 +259,22 @@ fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
     let path = folder.path().join("model.safetensors");
     for model in ["gat+multiscale", "gcn+gdc"] {
         let run = train(&dataset, &values(model, &[]), &[0, 1], 1).unwrap();
-        let best = save_best(&path, &run, &dataset, "csbm", &Resources::default(), &Watch::silent())
-            .unwrap()
-            .unwrap();
+        let best = save(&path, &run, &dataset);
         let saved = SavedModel::open(&path).unwrap();
         let predicted = saved.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap();
-        let test = dataset.splits[best.split].test();
-        let right = test.iter().filter(|&&v| predicted[v as usize] == dataset.labels[v as usize]).count();
-        assert_eq!(right as f64 / test.len() as f64, best.test);
+        let fits = predicted.fit(&dataset.labels, best.metric);
+        let scores = run.record.splits.iter().find(|scores| scores.split == best.split).unwrap();
+        for (set, score) in
+            [("train", scores.train), ("validation", scores.validation), ("test", scores.test)]
+        {
+            assert_eq!((fits[set].score, fits[set].accuracy), (Some(score), Some(score)), "{set}");
+        }
+        assert_eq!(fits["test"].vertices, dataset.splits[best.split].test().len());
+        assert_eq!(predicted.sets.as_ref().unwrap().len(), 120);
+        for (row, class) in predicted.probabilities().iter().zip(predicted.classes()) {
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert!(row.iter().all(|p| *p <= row[class as usize]));
+        }
         let source = qdc_data::open(
             "csbm:n=120,homophily=0.8,seed=2",
             &DataDir::new("nowhere"),

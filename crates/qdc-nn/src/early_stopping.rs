@@ -27,7 +27,8 @@ impl FromStr for Criterion {
     }
 }
 
-/// The rule: stop when validation has not improved for `patience` steps, but not within the first `warm_up` steps.
+/// The rule: stop when validation has not improved for `patience` steps, but not within the first `warm_up`
+/// steps.
 ///
 /// ```
 /// use qdc_nn::{Criterion, EarlyStopping, Validation, Verdict};

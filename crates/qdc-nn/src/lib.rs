@@ -52,5 +52,5 @@ pub use program::Program;
 pub use propagation::{DENSE_ABOVE, Propagation};
 pub use qdc_core::Metric;
 pub use real::Real;
-pub use saved::{Saved, save};
+pub use saved::{Saved, to_bytes};
 pub use scorer::{Scorer, defined_on, predicted, probabilities};

@@ -1,9 +1,9 @@
 //! Saved weights: a safetensors file, its configuration as JSON in the header.
 //!
-//! Each parameter is a tensor under its name, without padding; `safetensors.load_file` of Python opens the file.
+//! Each parameter is a tensor under its name, without padding; `safetensors.load_file` of Python opens the
+//! file.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -13,8 +13,8 @@ use crate::{Error, Learner};
 /// The key of the configuration in the file's metadata.
 const KEY: &str = "qdc";
 
-/// Writes a network's weights and its configuration (any JSON text) to `path`, whole or not at all.
-pub fn save(path: &Path, network: &impl Learner<f32>, configuration: &str) -> Result<(), Error> {
+/// A network's weights and its configuration (any JSON text) as the bytes of a file.
+pub fn to_bytes(network: &impl Learner<f32>, configuration: &str) -> Vec<u8> {
     let tensors: Vec<(&str, [usize; 2], Vec<u8>)> = network
         .parameters()
         .iter()
@@ -29,16 +29,7 @@ pub fn save(path: &Path, network: &impl Learner<f32>, configuration: &str) -> Re
         (*name, view)
     });
     let metadata = HashMap::from([(KEY.to_owned(), configuration.to_owned())]);
-    let bytes = safetensors::serialize(views, Some(metadata)).expect("names are unique, shapes are right");
-    let at = |source| Error::File { path: path.into(), source };
-    let temporary = path.with_added_extension(format!("{}.tmp", std::process::id()));
-    let written = std::fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&temporary); // it may not exist; the first error is the one to tell
-        at(error)
-    })
+    safetensors::serialize(views, Some(metadata)).expect("names are unique, shapes are right")
 }
 
 /// A saved model: its configuration, and its tensors to be put into a network.
@@ -51,7 +42,10 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Reads a file that [`save`] wrote.
+    /// Reads a file of the bytes that [`to_bytes`] gives.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not such a file, or holds a weight that is not finite.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let not_a_model = |problem: String| Error::NotAModel { path: path.into(), problem };
         let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
@@ -67,7 +61,10 @@ impl Saved {
                 return Err(not_a_model(format!("tensor {name} is of type {:?}, not F32", view.dtype())));
             }
             let (chunks, _) = view.data().as_chunks::<4>();
-            let values = chunks.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+            let values: Vec<f32> = chunks.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+            if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+                return Err(not_a_model(format!("weight {at} of tensor {name} is {}", values[at])));
+            }
             tensors.insert(name, (view.shape().to_vec(), values));
         }
         Ok(Self { path: path.into(), configuration, tensors })

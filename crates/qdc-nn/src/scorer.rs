@@ -38,11 +38,11 @@ impl Scorer {
         Self { metric, counts: Vec::new(), normalisers: Vec::new(), ranked: Vec::new() }
     }
 
-    /// The score of `logits` on `vertices`; 0 for no vertices, and an ROC-AUC of 0 where only one class occurs
-    /// ([`defined_on`] tells). Every label of `vertices` must be a class.
+    /// The score of `logits` on `vertices`; 0 for no vertices, and an ROC-AUC of 0 where only one class
+    /// occurs ([`defined_on`] tells). Every label of `vertices` must be a class.
     ///
-    /// With n vertices and C classes, accuracy and macro-F1 take O(n C), ROC-AUC of two classes O(n log n) and of more
-    /// O(C n log n). Pairs are counted in whole numbers: the result is exact up to one rounding.
+    /// With n vertices and C classes, accuracy and macro-F1 take O(n C), ROC-AUC of two classes O(n log n)
+    /// and of more O(C n log n). Pairs are counted in whole numbers: the result is exact up to one rounding.
     pub fn score<T: Real>(&mut self, logits: &Matrix<T>, labels: &[u32], vertices: &[u32]) -> f64 {
         match self.metric {
             Metric::Accuracy => accuracy(logits, labels, vertices),

@@ -9,7 +9,7 @@ use crate::early_stopping::{EarlyStopping, Validation, Verdict};
 use crate::layers::Pass;
 use crate::loss::cross_entropy;
 use crate::random::derive;
-use crate::scorer::{Scorer, defined_on, predicted};
+use crate::scorer::{Scorer, defined_on};
 use crate::{Adam, Architecture, Error, Inputs, Learner, Network, Real};
 
 /// How to train.
@@ -27,7 +27,8 @@ pub struct Schedule {
     pub metric: Metric,
 }
 
-/// The scores of one split: those of its best step, by the metric of the schedule; 0 if no step had a finite loss.
+/// The scores of one split: those of its best step, by the metric of the schedule; 0 if no step had a finite
+/// loss.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// The split, by number.
@@ -91,12 +92,12 @@ pub struct Trained<T> {
 
 /// Trains a fresh network on one split. The same arguments give the same weights and scores, bit for bit.
 ///
-/// Split `number` draws from a stream of its own, made of its number and `seed`, whatever other splits are trained. The
-/// phase of `watch` is called by the number. Labels outside the split are not looked at.
+/// Split `number` draws from a stream of its own, made of its number and `seed`, whatever other splits are
+/// trained. The phase of `watch` is called by the number. Labels outside the split are not looked at.
 ///
 /// # Errors
-/// See [`check_split`]; and if the watch asks to stop. A loss that is no longer finite is no error: it ends the
-/// training, and the scores say so.
+/// See [`check_split`]; and if the watch asks to stop. A loss that is no longer finite is no error: it ends
+/// the training, and the scores say so.
 #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
 pub fn train_split<T: Real>(
     architecture: &Architecture,
@@ -217,12 +218,6 @@ pub fn check_split(
         }
     }
     Ok(())
-}
-
-/// The class the network gives each vertex.
-pub fn predictions<T: Real>(network: &mut impl Learner<T>) -> Vec<u32> {
-    let logits = network.forward(Pass::Evaluate);
-    (0..logits.rows()).map(|vertex| predicted(logits, vertex)).collect()
 }
 
 /// Classes that no training vertex has, with the number of validation and test vertices that do.

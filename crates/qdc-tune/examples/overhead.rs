@@ -1,7 +1,8 @@
 //! How long a suggestion takes after 10,000 trials of the published space (GCN+QDC, eight parameters).
 //!
-//! `cargo run --release -p qdc-tune --example overhead [TRIALS]` prints microseconds of CPU per suggestion of one
-//! parameter, the mean of 100 rounds; the values of earlier trials crowd around an optimum, as after a search.
+//! `cargo run --release -p qdc-tune --example overhead [TRIALS]` prints microseconds of CPU per suggestion of
+//! one parameter, the mean of 100 rounds; the values of earlier trials crowd around an optimum, as after a
+//! search.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,7 +1,8 @@
 //! Searches a small space with an analytic objective, for tests of storage and samplers.
 //!
-//! `parabola STORAGE STUDY TRIALS [--seed S] [--batch B] [--jobs J] [--pause MILLISECONDS] [--sampler tpe|joint|random]
-//! [--objective parabola|ridge|steps] [--list yes]`; prints one line of JSON, or lists the finished trials. Asking again for the same study resumes it.
+//! `parabola STORAGE STUDY TRIALS [--seed S] [--batch B] [--jobs J] [--pause MILLISECONDS] [--sampler
+//! tpe|joint|random] [--objective parabola|ridge|steps] [--list yes]`; prints one line of JSON, or lists the
+//! finished trials. Asking again for the same study resumes it.
 
 #![allow(clippy::print_stdout)]
 

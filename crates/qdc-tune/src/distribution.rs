@@ -1,7 +1,7 @@
 //! What a parameter may be, written as Optuna writes it.
 //!
-//! A value has two forms: the *external* one a user sees (a number, a string) and the *internal* one, a double, that
-//! samplers and databases use (a category is the index of its choice).
+//! A value has two forms: the *external* one a user sees (a number, a string) and the *internal* one, a
+//! double, that samplers and databases use (a category is the index of its choice).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -29,7 +29,8 @@ impl Heartbeat {
         let thread = thread::spawn(move || {
             while stopped.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 let trials: Vec<i64> = lock(&under_way).iter().copied().collect();
-                // The next beat makes up for one that fails; the study itself meets the same trouble and reports it.
+                // The next beat makes up for one that fails; the study itself meets the same trouble and
+                // reports it.
                 storage.heartbeat(&trials).ok();
             }
         });

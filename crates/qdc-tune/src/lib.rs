@@ -1,12 +1,13 @@
 //! Hyper-parameter search as Optuna does it, without Python.
 //!
-//! Four nouns, as in Optuna: a [`Distribution`] says what a parameter may be, a [`Trial`] is one point tried and what
-//! came of it, a [`Study`] is a sequence of trials with one goal, and a [`storage::Storage`] keeps studies in Optuna's
-//! own file formats. A [`sampler::Sampler`] proposes the next point: at random, or by the tree-structured Parzen
-//! estimator (TPE) of Optuna 3.6 (one parameter at a time) or of Optuna 5 (all parameters jointly). From the same history
-//! and the same random draws they suggest what Optuna suggests, to 1e-9. Each trial draws from a stream of its own, made of
-//! the seed and its number, so that a whole search differs from Optuna's with the same seed. Study files can be opened,
-//! continued and shown by Optuna and its dashboard.
+//! Four nouns, as in Optuna: a [`Distribution`] says what a parameter may be, a [`Trial`] is one point tried
+//! and what came of it, a [`Study`] is a sequence of trials with one goal, and a [`storage::Storage`] keeps
+//! studies in Optuna's own file formats. A [`sampler::Sampler`] proposes the next point: at random, or by the
+//! tree-structured Parzen estimator (TPE) of Optuna 3.6 (one parameter at a time) or of Optuna 5 (all
+//! parameters jointly). From the same history and the same random draws they suggest what Optuna suggests, to
+//! 1e-9. Each trial draws from a stream of its own, made of the seed and its number, so that a whole search
+//! differs from Optuna's with the same seed. Study files can be opened, continued and shown by Optuna and its
+//! dashboard.
 //!
 //! ```
 //! use qdc_tune::{Direction, Distribution, Outcome, Sampler, Space, Study, storage::Memory};

@@ -73,8 +73,8 @@ impl std::fmt::Debug for RandomState {
     }
 }
 
-/// Mixes a study's seed with a trial's number into a seed of its own (splitmix64's finaliser), so that a suggestion
-/// depends on nothing but seed, number and the trials it may look at.
+/// Mixes a study's seed with a trial's number into a seed of its own (splitmix64's finaliser), so that a
+/// suggestion depends on nothing but seed, number and the trials it may look at.
 pub(crate) fn mix(seed: u64, number: u64) -> u32 {
     let mut z =
         seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -1,12 +1,12 @@
 //! A study: ask for a point, try it, tell what came of it.
 //!
-//! **Reproducible whatever the number of workers.** Trial n looks only at trials up to n - batch, and draws from
-//! streams of its own. Up to `batch` trials can therefore be under way at once, in any order of completion, and the
-//! points asked for are the same; with batch 1 this is Optuna's sequential search.
+//! **Reproducible whatever the number of workers.** Trial n looks only at trials up to n - batch, and draws
+//! from streams of its own. Up to `batch` trials can therefore be under way at once, in any order of
+//! completion, and the points asked for are the same; with batch 1 this is Optuna's sequential search.
 //!
-//! **Interrupted trials come first.** A trial that waits in the queue, or whose worker is gone, is asked for again,
-//! with its number and its parameters, before any new one: a study that was killed and resumed ends like one that was
-//! not. While a trial is under way, a thread of its own says so every few seconds.
+//! **Interrupted trials come first.** A trial that waits in the queue, or whose worker is gone, is asked for
+//! again, with its number and its parameters, before any new one: a study that was killed and resumed ends
+//! like one that was not. While a trial is under way, a thread of its own says so every few seconds.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -283,7 +283,8 @@ impl Study {
         }
     }
 
-    /// A new trial, or `None` if another process added trials meanwhile: they are known now, and there may be enough.
+    /// A new trial, or `None` if another process added trials meanwhile: they are known now, and there may be
+    /// enough.
     pub fn try_ask_new(&mut self) -> Result<Option<Asked>> {
         self.start_heartbeat()?;
         let expected = self.next_number();
@@ -434,7 +435,8 @@ impl Study {
             .collect()
     }
 
-    /// The internal values of a queued trial: its own, those fixed by whoever queued it, and suggestions for the rest.
+    /// The internal values of a queued trial: its own, those fixed by whoever queued it, and suggestions for
+    /// the rest.
     fn values(&mut self, trial: &Trial) -> Vec<f64> {
         let fixed = trial.system_attributes.get("fixed_params").cloned().unwrap_or(Value::Null);
         let mut values =
@@ -475,7 +477,8 @@ impl Study {
 }
 
 impl Drop for Study {
-    /// Puts trials still under way back in the queue: their process lives on, so that nobody else may take them over.
+    /// Puts trials still under way back in the queue: their process lives on, so that nobody else may take
+    /// them over.
     fn drop(&mut self) {
         self.heartbeat.take();
         for number in &self.under_way {

@@ -82,17 +82,19 @@ impl List {
 
 impl Show for List {
     fn text(&self) -> String {
-        let mut text =
-            String::from("name       vertices   edges  features  classes  homophily  here  about\n");
+        let mut text = String::from(
+            "name                vertices   edges  features  classes  homophily  metric    here  about\n",
+        );
         for Listed { entry, present } in &self.datasets {
             text.push_str(&format!(
-                "{:<10} {:>8} {:>7}  {:>8}  {:>7}  {:>9.2}  {:<4}  {}\n",
+                "{:<18}  {:>8} {:>7}  {:>8}  {:>7}  {:>9}  {:<8}  {:<4}  {}\n",
                 entry.name,
                 entry.nodes,
                 entry.edges,
                 entry.features,
                 entry.classes,
-                entry.homophily,
+                entry.homophily.map_or_else(String::new, |homophily| format!("{homophily:.2}")),
+                entry.metric,
                 if *present { "yes" } else { "no" },
                 entry.about
             ));

@@ -213,7 +213,7 @@ impl Drawing<'_> {
 pub(super) fn homophily_panel(dataset: &Dataset, session: &Session) -> Result<HomophilyPanel, Failure> {
     let Dataset { name, graph, labels, .. } = dataset;
     let mut panel = HomophilyPanel::new(name, qdc_core::homophily(graph, labels)?.node, labels);
-    let labels: Vec<Option<u32>> = labels.iter().copied().map(Some).collect();
+    let labels = qdc_core::known_labels(labels);
     panel.windows = window_homophily(graph, &labels, &sliding_windows(0.1), PROBES, 0, &session.watch)?;
     Ok(panel)
 }

@@ -93,7 +93,7 @@ impl Homophily {
             return Err(Error::Unlabelled { name: source.name().into() }.into());
         };
         if let Some(sigma) = self.sigma {
-            let known: Vec<Option<u32>> = labels.iter().copied().map(Some).collect();
+            let known = qdc_core::known_labels(labels);
             let windows = sliding_windows(sigma);
             let windows =
                 window_homophily(source.graph(), &known, &windows, PROBES, self.seed, &session.watch)?;

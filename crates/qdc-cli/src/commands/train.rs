@@ -138,7 +138,7 @@ impl Train {
         }
         let mut saved = None;
         if let Some(path) = &self.save {
-            let best = save_best(path, &run, &dataset, name, &session.resources(), &session.watch)?;
+            let best = save_best(path, &run, &dataset, name, &rewirings, &session.watch)?;
             let Some(best) = best else {
                 return Err(Failure::new("no split had a finite loss, so there are no weights to save"));
             };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use qdc_data::{Dataset, EdgeReading, NAMES, Shares, SpectrumCache};
+use qdc_data::{Dataset, EdgeReading, PUBLISHED, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
 use qdc_lab::{Config, Model};
 use qdc_tune::{Pruning, Sampler, storage};
@@ -31,7 +31,7 @@ pub(crate) struct Tune {
     /// The model, such as gcn+qdc
     #[arg(long, value_name = "MODEL", value_parser = model, required_unless_present = "all")]
     model: Option<Model>,
-    /// The whole table: every dataset, every model (or those of DATASET and --model)
+    /// The published table: its nine datasets, every model (or those of DATASET and --model)
     #[arg(long)]
     all: bool,
     /// Trials the study shall have
@@ -102,10 +102,10 @@ impl Tune {
             let report = self.search((dataset, &read), model.clone(), until, session)?;
             return session.show(&report_of(report));
         }
-        let datasets: Vec<String> = self
-            .dataset
-            .as_ref()
-            .map_or_else(|| NAMES.iter().map(|name| (*name).to_owned()).collect(), |name| vec![name.clone()]);
+        let datasets: Vec<String> = self.dataset.as_ref().map_or_else(
+            || PUBLISHED.iter().map(|name| (*name).to_owned()).collect(),
+            |name| vec![name.clone()],
+        );
         let models = self.model.clone().map_or_else(Model::all, |model| vec![model]);
         let mut reports = Vec::new();
         let mut missing = Vec::new();

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::spectrum::{Spectrum, groups};
-use crate::{Error, Watch};
+use crate::{Error, UNLABELLED, Watch};
 
 /// Entries below this are dropped.
 pub const SPECTRAL_CUTOFF: f64 = 1e-7;
@@ -47,7 +47,7 @@ impl SpectralPoint {
     }
 }
 
-/// Homophily at every distinct eigenvalue of a spectrum, eigenvalues ascending.
+/// Homophily at every distinct eigenvalue of a spectrum, eigenvalues ascending. Vertices without a label are left out.
 ///
 /// A single eigenvector costs N log N: row i keeps the vertices beyond 1e-7 / phi_i, and sorted values with their sums
 /// tell how many those are and what they weigh. A degenerate space of m vectors costs m times the square of the number
@@ -64,6 +64,8 @@ pub fn spectral_homophily(
             found: labels.len(),
         });
     }
+    let labelled: Vec<usize> = (0..labels.len()).filter(|&vertex| labels[vertex] != UNLABELLED).collect();
+    let labels: Vec<u32> = labelled.iter().map(|&vertex| labels[vertex]).collect();
     let groups: Vec<_> = groups(spectrum.eigenvalues()).collect();
     let phase = watch.phase("homophily by eigenvalue", groups.len() as u64);
     groups
@@ -71,14 +73,15 @@ pub fn spectral_homophily(
         .map(|group| {
             let multiplicity = group.len();
             let eigenvalue = spectrum.eigenvalues()[group.clone()].iter().sum::<f64>() / multiplicity as f64;
-            let vectors: Vec<&[f64]> = group.map(|pair| spectrum.vector(pair)).collect();
-            let rows = match vectors[..] {
-                [vector] => rows_of_one(vector, labels),
-                _ => rows_of_several(&vectors, labels),
+            let of_labelled = |pair| labelled.iter().map(|&vertex| spectrum.vector(pair)[vertex]).collect();
+            let vectors: Vec<Vec<f64>> = group.map(of_labelled).collect();
+            let rows = match &vectors[..] {
+                [vector] => rows_of_one(vector, &labels),
+                _ => rows_of_several(&vectors, &labels),
             };
             phase.advance(1)?;
             let [signed, absolute] =
-                [0, 1].map(|kind| mean(spectrum.nodes(), rows.iter().map(|shares| shares[kind])));
+                [0, 1].map(|kind| mean(labels.len(), rows.iter().map(|shares| shares[kind])));
             Ok(SpectralPoint { eigenvalue, multiplicity, signed, absolute })
         })
         .collect()
@@ -148,7 +151,7 @@ fn rows_of_one(vector: &[f64], labels: &[u32]) -> Vec<[Shares; 2]> {
 }
 
 /// The rows of the mean of phi phi^T over a degenerate space; vertices that it does not reach are left out.
-fn rows_of_several(vectors: &[&[f64]], labels: &[u32]) -> Vec<[Shares; 2]> {
+fn rows_of_several(vectors: &[Vec<f64>], labels: &[u32]) -> Vec<[Shares; 2]> {
     let scale = 1.0 / vectors.len() as f64;
     let peaks: Vec<f64> = vectors
         .iter()
@@ -239,6 +242,18 @@ fn mean(nodes: usize, rows: impl Iterator<Item = Shares>) -> Reading {
 mod tests {
     use super::*;
     use crate::{EdgeRule, Eigensolver, Graph, Transition};
+
+    #[test]
+    fn vertices_without_a_label_are_left_out() {
+        let graph = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3)], EdgeRule::Undirected).unwrap();
+        let spectrum = Eigensolver::new().solve(&Transition::new(&graph), &Watch::silent()).unwrap();
+        let found = |labels: &[u32]| spectral_homophily(&spectrum, labels, &Watch::silent()).unwrap();
+        // The eigenvector of the largest eigenvalue is positive everywhere: every pair of vertices counts.
+        let first = |labels: &[u32]| found(labels).last().unwrap().signed;
+        assert_eq!(first(&[0, 0, 1, 0]).vertices, 4);
+        let partly = first(&[0, UNLABELLED, 1, 0]);
+        assert_eq!((partly.vertices, partly.unweighted), (3, (0.5 + 0.0 + 0.5) / 3.0));
+    }
 
     /// Two triangles of twins on a path, so that there are single eigenvectors and degenerate spaces.
     #[test]

@@ -1,6 +1,8 @@
-//! Geom-GCN's files: `out1_node_feature_label.txt`, `out1_graph_edges.txt`, and the ten splits of every dataset.
+//! Geom-GCN's files: `out1_node_feature_label.txt`, `out1_graph_edges.txt`, and the ten splits of every
+//! dataset.
 //!
-//! Features are written as a list of 0 and 1; for actor (called film there), as the list of columns that are 1.
+//! Features are written as a list of 0 and 1; for actor (called film there), as the list of columns that are
+//! 1.
 //!
 //! Reference: H. Pei et al., "Geom-GCN: geometric graph convolutional networks", 2020.
 

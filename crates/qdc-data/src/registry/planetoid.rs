@@ -1,9 +1,11 @@
 //! Planetoid's files `ind.NAME.*`: cora, citeseer, pubmed.
 //!
-//! The first vertices have their features and labels in `allx` and `ally`; the last ones in `tx` and `ty`, in the order
-//! `test.index` lists them. Citeseer's list has gaps: 15 vertices without neighbours, which get no features and class 0.
+//! The first vertices have their features and labels in `allx` and `ally`; the last ones in `tx` and `ty`, in
+//! the order `test.index` lists them. Citeseer's list has gaps: 15 vertices without neighbours, which get no
+//! features and class 0.
 //!
-//! Reference: Z. Yang, W. Cohen, R. Salakhutdinov, "Revisiting semi-supervised learning with graph embeddings", 2016.
+//! Reference: Z. Yang, W. Cohen, R. Salakhutdinov, "Revisiting semi-supervised learning with graph
+//! embeddings", 2016.
 
 use qdc_core::{Csr, EdgeRule, Features, Graph};
 

@@ -8,8 +8,8 @@ use crate::program::{ActivateStage, Dropout};
 use crate::random::Mask;
 use crate::{Matrix, Real, Width};
 
-/// Rows that are taken through all steps before the next ones: they stay in the first-level cache, and whole blocks of
-/// a mask lie in them.
+/// Rows that are taken through all steps before the next ones: they stay in the first-level cache, and whole
+/// blocks of a mask lie in them.
 const ROWS: usize = 8;
 
 /// The non-linearity.
@@ -61,8 +61,8 @@ impl Activation {
 
 /// y = drop(act(x + b)), **in place**: x is overwritten by y, and later dy by dx. The bias is optional.
 ///
-/// It needs no array of its own, since its backward pass can do with y, and no layer's backward pass wants what it gave
-/// itself. On large graphs the arrays are what takes the time.
+/// Runs in place: no backward pass reads its own output, and this one needs y only. On large graphs moving
+/// arrays through memory is what takes the time.
 pub struct Activate {
     width: Width,
     activation: Activation,

@@ -1,8 +1,8 @@
 //! Layers: each a function y = f(x; theta) with its derivative written out.
 //!
-//! A network is a chain of them, with an [`Activate`] after some. The forward pass goes along the chain; the backward
-//! pass comes back with dy = d loss / d y and turns it into d loss / d theta and dx = d loss / d x by the chain rule. The
-//! derivation stands above each `backward`.
+//! A network is a chain of them, with an [`Activate`] after some. The forward pass goes along the chain; the
+//! backward pass comes back with dy = d loss / d y and turns it into d loss / d theta and dx = d loss / d x
+//! by the chain rule. The derivation stands above each `backward`.
 
 mod activate;
 mod attention;
@@ -21,8 +21,9 @@ use crate::{Matrix, Real, Width};
 
 /// A differentiable step y = f(x; theta).
 ///
-/// `theta` and its gradient are slices of one flat array that holds all parameters of a network, so that the optimiser
-/// is one loop. A layer may keep what its backward pass needs; it allocates in its constructor and nowhere else.
+/// `theta` and its gradient are slices of one flat array that holds all parameters of a network, so that the
+/// optimiser is one loop. A layer may keep what its backward pass needs; it allocates in its constructor and
+/// nowhere else.
 pub trait Layer<T: Real>: Send {
     /// The columns of y.
     fn width(&self) -> Width;
@@ -33,9 +34,9 @@ pub trait Layer<T: Real>: Send {
     /// y = f(x; theta).
     fn forward(&mut self, theta: &[T], x: &Matrix<T>, y: &mut Matrix<T>, pass: Pass);
 
-    /// From dy = d loss / dy, after a forward pass with the same theta and x: writes d loss / d theta to `gradient`, and
-    /// d loss / dx to `dx`, unless that has no rows: then nobody wants to know. It does not see y: an [`Activate`] may
-    /// have changed that in place.
+    /// From dy = d loss / dy, after a forward pass with the same theta and x: writes d loss / d theta to
+    /// `gradient`, and d loss / dx to `dx`. Skipped if `dx` has no rows (the input needs no gradient). It
+    /// does not see y: an [`Activate`] may have changed that in place.
     fn backward(
         &mut self,
         theta: &[T],

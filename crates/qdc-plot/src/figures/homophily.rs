@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use qdc_core::UNLABELLED;
 use qdc_core::homophily::{SpectralPoint, WindowEstimate};
 
 use crate::colour::{INK, SERIES};
@@ -32,8 +33,9 @@ impl HomophilyPanel {
     /// A panel without curves; chance follows from the labels.
     pub fn new(name: &str, of_graph: f64, labels: &[u32]) -> Self {
         let mut sizes = std::collections::BTreeMap::<u32, f64>::new();
-        labels.iter().for_each(|&label| *sizes.entry(label).or_default() += 1.0);
-        let nodes = labels.len() as f64;
+        let known = labels.iter().filter(|&&label| label != UNLABELLED);
+        known.for_each(|&label| *sizes.entry(label).or_default() += 1.0);
+        let nodes: f64 = sizes.values().sum();
         let pairs: f64 = sizes.values().map(|size| size * (size - 1.0)).sum();
         let by_chance = if nodes > 1.0 { pairs / (nodes * (nodes - 1.0)) } else { 0.0 };
         let (name, points, windows) = (name.into(), Vec::new(), Vec::new());

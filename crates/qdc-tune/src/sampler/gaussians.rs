@@ -1,8 +1,8 @@
 //! Sums of many Gaussians at one point: the hot loop of TPE.
 //!
-//! sum_k scale_k exp(-((x - mu_k) / sigma_k)^2 / 2) over ten thousand kernels, for 24 candidates and every parameter.
-//! The exponential is a polynomial without branches, so that the compiler vectorises it; on x86-64 a copy of the loop
-//! compiled for AVX2 and FMA is chosen at run time.
+//! sum_k scale_k exp(-((x - mu_k) / sigma_k)^2 / 2) over ten thousand kernels, for 24 candidates and every
+//! parameter. The exponential is a polynomial without branches, so that the compiler vectorises it; on x86-64
+//! a copy of the loop compiled for AVX2 and FMA is chosen at run time.
 
 #![allow(unsafe_code)] // one call of a function compiled for a CPU feature that was just detected
 
@@ -67,7 +67,8 @@ fn sum<const FUSED: bool>(exponents: &[f64]) -> f64 {
     total
 }
 
-/// exp(x) = 2^n exp(r) with n the integer nearest x / log 2, |r| <= log 2 / 2, exp(r) by its Taylor polynomial.
+/// exp(x) = 2^n exp(r) with n the integer nearest x / log 2, |r| <= log 2 / 2, exp(r) by its Taylor
+/// polynomial.
 #[inline(always)]
 fn exponential<const FUSED: bool>(x: f64) -> f64 {
     const SHIFT: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52: adding it leaves the integer in the low bits

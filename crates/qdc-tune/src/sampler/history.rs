@@ -67,7 +67,8 @@ impl History {
 
     /// Adds a finished trial; those that are not finished, or known already, are ignored.
     ///
-    /// Costs O(parameters * trials) of memory moves; a trial with a lower number than the last costs a rebuild.
+    /// Costs O(parameters * trials) of memory moves; a trial with a lower number than the last costs a
+    /// rebuild.
     pub fn insert(&mut self, trial: &Trial) {
         if self.numbers.binary_search(&trial.number).is_ok() {
             return;
@@ -120,8 +121,8 @@ impl History {
         self.standings.iter().filter(|standing| **standing != Standing::Failed).count()
     }
 
-    /// The trials TPE calls good: the best ceil(0.1 n), at most 25, complete ones before pruned ones, of equals the
-    /// older; in the order of their numbers.
+    /// The trials TPE calls good: the best ceil(0.1 n), at most 25, complete ones before pruned ones, of
+    /// equals the older; in the order of their numbers.
     pub(super) fn good(&self) -> Vec<u32> {
         let wanted = (0.1 * self.informative() as f64).ceil().min(25.0) as usize;
         let mut candidates: Vec<u32> =

@@ -1,8 +1,8 @@
 //! Who proposes the next point.
 //!
-//! A suggestion is a function of the space, the finished trials a sampler may look at, the trials under way, and two
-//! random streams; nothing else is remembered but caches. [`crate::Study`] gives every trial streams of its own, from
-//! the study's seed and the trial's number, so that results do not depend on who asks when.
+//! A suggestion is a function of the space, the finished trials a sampler may look at, the trials under way,
+//! and two random streams; nothing else is remembered but caches. [`crate::Study`] gives every trial streams
+//! of its own, from the study's seed and the trial's number, so that results do not depend on who asks when.
 
 mod gaussians;
 mod history;

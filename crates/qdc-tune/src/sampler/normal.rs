@@ -1,4 +1,5 @@
-//! The normal distribution in the form TPE needs it: logarithms of masses, and quantiles of a truncated normal.
+//! The normal distribution in the form TPE needs it: logarithms of masses, and quantiles of a truncated
+//! normal.
 //!
 //! Phi is the distribution function. Calculations happen in the left tail, where they keep their digits.
 

@@ -1,8 +1,8 @@
 //! The Parzen estimator: a density made of one kernel per observation and one for the prior.
 //!
-//! p(x) = sum_k w_k prod_axes kernel_k(x_axis). Kernels are normals truncated to the axis' range, with a bandwidth from
-//! the gaps to the neighbouring observations; on steps, the normal's mass between half steps; on categories, the
-//! observed choice plus a little of every other.
+//! p(x) = sum_k w_k prod_axes kernel_k(x_axis). Kernels are normals truncated to the axis' range, with a
+//! bandwidth from the gaps to the neighbouring observations; on steps, the normal's mass between half steps;
+//! on categories, the observed choice plus a little of every other.
 
 use std::collections::HashMap;
 
@@ -304,8 +304,8 @@ fn category(choices: usize, observed: &[f64]) -> Kernels {
     }
 }
 
-/// Centres and bandwidths, the prior last: the larger gap to a neighbour, the outermost points their one inner gap,
-/// clipped to [range / min(100, m + 2), range].
+/// Centres and bandwidths, the prior last: the larger gap to a neighbour, the outermost points their one
+/// inner gap, clipped to [range / min(100, m + 2), range].
 fn bandwidths(axis: &Axis, observed: &Observations<'_>, rules: Rules) -> (Vec<f64>, Vec<f64>) {
     let count = observed.values.len();
     let range = axis.high - axis.low;

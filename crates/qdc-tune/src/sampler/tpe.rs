@@ -1,7 +1,7 @@
 //! The tree-structured Parzen estimator.
 //!
-//! Finished trials are split into a few good ones and the rest; each part becomes a density. Of 24 candidates drawn
-//! from the good density l, the one with the largest l(x) / g(x) is suggested.
+//! Finished trials are split into a few good ones and the rest; each part becomes a density. Of 24 candidates
+//! drawn from the good density l, the one with the largest l(x) / g(x) is suggested.
 
 use super::history::{Column, History};
 use super::parzen::{Axis, Estimator, Observations, Rules};

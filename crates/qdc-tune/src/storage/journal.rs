@@ -1,7 +1,7 @@
 //! Optuna's journal file: one JSON object a line, each an operation. Export and import only.
 //!
-//! A program killed while appending leaves a torn last line; reading stops there and says so, and writing goes to a new
-//! file that replaces the old one whole.
+//! A program killed while appending leaves a torn last line; reading stops there and says so, and writing
+//! goes to a new file that replaces the old one whole.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,7 +22,8 @@ const SET_REPORT: u64 = 7;
 const SET_USER_ATTRIBUTE: u64 = 8;
 const SET_SYSTEM_ATTRIBUTE: u64 = 9;
 
-/// Writes studies as a journal that `optuna.storages.JournalStorage` opens. Gives the number of trials written.
+/// Writes studies as a journal that `optuna.storages.JournalStorage` opens. Gives the number of trials
+/// written.
 pub fn export(storage: &mut dyn Storage, studies: &[StudyRecord], path: &Path) -> Result<usize> {
     let failed = |source| Error::File { path: path.to_path_buf(), source };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -94,7 +95,8 @@ struct Replayed {
     trials: Vec<NewTrial>,
 }
 
-/// Follows the operations. The last line may be torn: without its end, or without sense; then its number is given too.
+/// Follows the operations. The last line may be torn: without its end, or without sense; then its number is
+/// given too.
 fn replay(bytes: &[u8]) -> std::result::Result<(Vec<Replayed>, Option<usize>), String> {
     let mut studies: Vec<Option<Replayed>> = Vec::new();
     let mut places: Vec<(usize, usize)> = Vec::new(); // of each trial: study, place in it
@@ -237,8 +239,8 @@ fn pairs(value: &Value) -> Vec<(String, Value)> {
     value.as_object().map(|map| map.clone().into_iter().collect()).unwrap_or_default()
 }
 
-/// A line as Python writes it: JSON, but numbers may also be `NaN`, `Infinity` or `-Infinity`. Those become strings,
-/// which [`real`] understands.
+/// A line as Python writes it: JSON, but numbers may also be `NaN`, `Infinity` or `-Infinity`. Those become
+/// strings, which [`real`] understands.
 fn parse(line: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(line).or_else(|error| {
         let Ok(text) = std::str::from_utf8(line) else { return Err(error) };

@@ -1,8 +1,8 @@
 //! Where studies are kept: Optuna's own formats behind one small trait.
 //!
-//! SQLite (one file, many studies) and PostgreSQL (several machines) share Optuna's relational schema, unchanged since
-//! Optuna 3.2; the [`journal`] file is an export and import format. Every change is one transaction: a process killed
-//! at any moment leaves each trial either as it was or as it should be.
+//! SQLite (one file, many studies) and PostgreSQL (several machines) share Optuna's relational schema,
+//! unchanged since Optuna 3.2; the [`journal`] file is an export and import format. Every change is one
+//! transaction: a process killed at any moment leaves each trial either as it was or as it should be.
 
 mod database;
 pub mod journal;
@@ -139,8 +139,9 @@ pub trait Storage: Send {
     /// Says that these trials are being worked on.
     fn heartbeat(&mut self, trials: &[i64]) -> Result<()>;
 
-    /// Running trials whose worker is gone: its process on this machine has ended, or, where that cannot be known, its
-    /// heartbeat is older than `grace` seconds. A worker whose process lives on this machine is never gone.
+    /// Running trials whose worker is gone: its process on this machine has ended, or, where that cannot be
+    /// known, its heartbeat is older than `grace` seconds. A worker whose process lives on this machine is
+    /// never gone.
     fn stale(&mut self, study: i64, grace: u64) -> Result<Vec<i64>>;
 }
 

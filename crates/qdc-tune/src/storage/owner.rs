@@ -1,8 +1,8 @@
 //! Who works on a trial, so that a trial whose worker is gone can be taken over at once.
 //!
-//! A worker is named by its machine (this boot of it, this process namespace), its process and the moment the process
-//! started. A worker of this machine counts as gone when its process is, and not before; heartbeats decide about all
-//! others.
+//! A worker is named by its machine (this boot of it, this process namespace), its process and the moment the
+//! process started. A worker of this machine counts as gone when its process is, and not before; heartbeats
+//! decide about all others.
 
 use std::fs;
 

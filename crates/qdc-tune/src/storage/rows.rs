@@ -35,8 +35,8 @@ fn stored(value: f64) -> (Cell, &'static str) {
     }
 }
 
-/// Deletes what belongs to a new trial's key: databases use the keys of deleted trials again, and a trial deleted by hand
-/// may have left rows in other tables.
+/// Deletes what belongs to a new trial's key: databases use the keys of deleted trials again, and a trial
+/// deleted by hand may have left rows in other tables.
 pub(super) fn clear(database: &mut impl Database, trial: i64) -> Result<()> {
     for table in [
         "trial_params",

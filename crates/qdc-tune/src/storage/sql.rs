@@ -1,7 +1,7 @@
 //! Optuna's relational schema, read and written the same way on every database.
 //!
-//! A [`Database`] runs statements; [`SqlStorage`] knows what they mean, [`rows`](super::rows) how a row is written.
-//! States are written into the statements (they are words of ours), everything else is bound.
+//! A [`Database`] runs statements; [`SqlStorage`] knows what they mean, [`rows`](super::rows) how a row is
+//! written. States are written into the statements (they are words of ours), everything else is bound.
 
 use std::collections::BTreeMap;
 

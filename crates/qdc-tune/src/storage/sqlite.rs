@@ -1,7 +1,7 @@
 //! SQLite: one file holds many studies.
 //!
-//! SQLite's default journal is kept: a transaction cut short by a kill or a power failure is rolled back by whoever
-//! opens the file next, and the study stays one file. Writers wait for each other.
+//! SQLite's default journal is kept: a transaction cut short by a kill or a power failure is rolled back by
+//! whoever opens the file next, and the study stays one file. Writers wait for each other.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
