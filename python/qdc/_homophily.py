@@ -216,4 +216,4 @@ def _known_labels(labels: Any, mask: Any, nodes: int) -> tuple[NDArray[np.uint32
         raise ParameterError(f"a mask of type {known.dtype}", "give booleans: mask != 0")
     numbers = np.zeros(nodes, dtype=np.uint32)
     numbers[known] = label_array(given[known])
-    return numbers, known
+    return numbers, known & (numbers != UNLABELLED)

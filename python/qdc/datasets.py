@@ -1,8 +1,8 @@
-"""Labelled graphs: the nine datasets of the published study, files, generators, and your own arrays.
+"""Labelled graphs: datasets by name, files, generators, and your own arrays.
 
 >>> import qdc
->>> qdc.datasets.names()
-['cornell', 'texas', 'wisconsin', 'chameleon', 'squirrel', 'actor', 'cora', 'citeseer', 'pubmed']
+>>> qdc.datasets.names()[:4]
+['cornell', 'texas', 'wisconsin', 'chameleon']
 >>> qdc.datasets.load("csbm:n=100,homophily=0.2,seed=0")
 Dataset('csbm:n=100,homophily=0.2,seed=0', nodes=100, features=32, classes=2, splits=10)
 """

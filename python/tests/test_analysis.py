@@ -90,6 +90,17 @@ def test_the_estimate_of_a_window_agrees_with_its_definition() -> None:
         qdc.window_homophily(dataset.graph, dataset.labels, probes=0)
 
 
+def test_vertices_without_a_label_are_left_out(karate: sparse.csr_array) -> None:
+    labels = np.arange(34) % 2
+    labels[5:9] = -1
+    known = np.flatnonzero(labels >= 0)
+    assert qdc.homophily(karate, labels) == qdc.homophily(karate[known][:, known], labels[known])
+    mask = labels >= 0
+    assert qdc.window_homophily(karate, labels, threads=1) == qdc.window_homophily(karate, labels, mask=mask, threads=1)
+    signs = np.where(np.arange(34) % 2 == 0, -1, 1)  # without a 0, -1 is a class like any other
+    assert qdc.homophily(karate, signs) == qdc.homophily(karate, np.arange(34) % 2)
+
+
 def test_a_suggestion_uses_the_labels_in_the_mask_alone() -> None:
     dataset = qdc.datasets.load("csbm:n=300,homophily=0.1,seed=0")
     mask, labels = dataset.train_masks[0], dataset.labels.copy()
