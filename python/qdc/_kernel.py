@@ -14,7 +14,7 @@ from .filters import FilterLike, as_filter
 from .sparsify import Epsilon, Sparsify, rule
 
 Pairs: TypeAlias = "int | Literal['all']"
-Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev"]
+Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev", "elimination"]
 Sign: TypeAlias = Literal["positive", "absolute"]
 Normalize: TypeAlias = "Literal['sym', 'row', 'col', 'none'] | None"
 Precision: TypeAlias = Literal["f64", "f32"]

@@ -172,7 +172,7 @@ def test_too_little_memory_is_an_error_of_its_own(random_graph: sparse.csr_array
 
 
 def test_exceptions_survive_pickling() -> None:
-    error = qdc.GraphError("wrong", "do --pairs 512 or --solver dense")
+    error = qdc.GraphError("wrong", 'do pairs=512 or solver="dense"')
     again = pickle.loads(pickle.dumps(error))
     command = qdc.DataError("missing", "fetch it: qdc data get cora --mirror URL")
     assert command.hint == "fetch it: qdc data get cora --mirror URL"

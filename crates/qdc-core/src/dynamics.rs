@@ -13,6 +13,10 @@ use crate::{Csr, Error, Transition, Watch};
 pub use self::bessel::{bessel_i_scaled, bessel_j};
 
 /// Terms below this are left out.
+/// The most terms of a series: at longer times nothing but rounding would be left.
+const MOST_TERMS: f64 = 1e7;
+/// The most coefficients held at once, over all times.
+const MOST_COEFFICIENTS: f64 = 1e8;
 const NEGLIGIBLE: f64 = 1e-17;
 
 /// What was done to move a state through time.
@@ -192,6 +196,18 @@ impl Dynamics {
         if let Some(&value) = times.iter().find(|time| !time.is_finite() || **time < 0.0) {
             return Err(Error::Parameter { name: "times", value, requirement: "finite and not negative" });
         }
+        let reach = |time: f64| time * interval.half_width();
+        if let Some(&value) = times.iter().find(|&&time| reach(time) > MOST_TERMS || reach(time).is_nan()) {
+            let requirement = "such that the time times half the width of the spectrum (1 without a potential) is \
+                               at most 1e7, the number of terms";
+            return Err(Error::Parameter { name: "times", value, requirement });
+        }
+        let total: f64 = times.iter().map(|&time| reach(time) + 100.0).sum();
+        if total > MOST_COEFFICIENTS {
+            let (needed, limit) = (8.0 * total, 8.0 * MOST_COEFFICIENTS);
+            let what = "so many long times at once";
+            return Err(Error::Memory { what, needed: needed as u64, limit: limit as u64 });
+        }
         let series: Vec<Vec<f64>> = times.iter().map(|&time| coefficients(time)).collect();
         let terms = series.iter().map(Vec::len).max().unwrap_or(1);
 
@@ -289,6 +305,20 @@ mod tests {
         }
         assert!(quantum.report.norm_drift.unwrap() < 1e-10);
         assert_eq!(quantum.report.bounds, (-50.0, 2.0));
+    }
+
+    #[test]
+    fn times_that_need_too_many_terms_are_refused_instead_of_exhausting_memory() {
+        let cycle = cycle(5);
+        let start = cycle.at_vertex(0).unwrap();
+        for time in [1e8, 1e10, 1e18, 1e300] {
+            let refused = cycle.heat(&start, &[0.0, time], &Watch::silent());
+            assert!(matches!(refused, Err(Error::Parameter { name: "times", value, .. }) if value == time));
+            assert!(cycle.schrodinger(&start, &[time], &Watch::silent()).is_err());
+        }
+        let many = vec![9e6; 20];
+        assert!(matches!(cycle.heat(&start, &many, &Watch::silent()), Err(Error::Memory { .. })));
+        assert!(cycle.heat(&start, &[1e5], &Watch::silent()).is_ok());
     }
 
     #[test]

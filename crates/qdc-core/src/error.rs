@@ -44,6 +44,13 @@ pub enum Error {
         weight: f64,
     },
 
+    /// The weights at a vertex add up to more than a number can be.
+    #[error("the weights at vertex {vertex} add up to infinity; divide all weights by a large number")]
+    InfiniteDegree {
+        /// The vertex.
+        vertex: u64,
+    },
+
     /// The two orientations of an edge, or two copies of it, disagree.
     #[error(
         "edge ({from}, {to}) has weight {forward} one way and {backward} the other: the graph is directed"

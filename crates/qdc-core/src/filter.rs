@@ -135,7 +135,8 @@ impl Filter {
                 (-0.5 * distance * distance).exp()
             }
             Shape::Band { mu, gamma } => logistic(energy - mu + gamma) * logistic(mu + gamma - energy),
-            Shape::Ppr { alpha } => alpha / (1.0 - (1.0 - alpha) * energy),
+            // 1 - (1 - alpha) E, without cancellation where E is near 1
+            Shape::Ppr { alpha } => alpha / (alpha + (1.0 - alpha) * (1.0 - energy)),
             Shape::Heat { time } => (-time * (1.0 - energy)).exp(),
             Shape::Custom { function, .. } => function(energy),
         }
@@ -180,6 +181,42 @@ impl Filter {
                 "mu = {mu} lies outside [-2, 2], far from the spectrum (-1, 1]: the kernel sees only the filter's flank"
             )],
             _ => vec![],
+        }
+    }
+
+    /// The largest |P'| between two values of [-1, 1], in closed form; `None` for a custom filter.
+    ///
+    /// | filter | largest slope |
+    /// | --- | --- |
+    /// | `gaussian` | d / sigma^2 exp(-d^2 / 2 sigma^2) with d the distance to mu nearest to sigma |
+    /// | `band` | 1/4, the largest slope of the logistic function, bounds it |
+    /// | `ppr` | alpha (1 - alpha) / (1 - (1 - alpha) E)^2 at the upper end |
+    /// | `heat` | t exp(-t (1 - E)) at the upper end |
+    pub fn steepest(&self, low: f64, high: f64) -> Option<f64> {
+        match self.0 {
+            Shape::Gaussian { mu, sigma } => {
+                let nearest =
+                    if low <= mu && mu <= high { 0.0 } else { (low - mu).abs().min((high - mu).abs()) };
+                let farthest = (low - mu).abs().max((high - mu).abs());
+                let distance = sigma.clamp(nearest, farthest) / sigma;
+                Some(distance * (-0.5 * distance * distance).exp() / sigma)
+            }
+            Shape::Band { .. } => Some(0.25),
+            Shape::Ppr { alpha } => {
+                let value = self.evaluate(high);
+                Some((1.0 - alpha) / alpha * value * value)
+            }
+            Shape::Heat { time } => Some(time * self.evaluate(high)),
+            Shape::Custom { .. } => None,
+        }
+    }
+
+    /// The largest |P| on [-1, 1], in closed form; `None` for a custom filter.
+    pub(crate) fn largest(&self) -> Option<f64> {
+        match self.0 {
+            Shape::Gaussian { mu, .. } | Shape::Band { mu, .. } => Some(self.evaluate(mu.clamp(-1.0, 1.0))),
+            Shape::Ppr { .. } | Shape::Heat { .. } => Some(1.0),
+            Shape::Custom { .. } => None,
         }
     }
 
@@ -266,6 +303,42 @@ mod tests {
     fn a_centre_far_from_the_spectrum_is_allowed_with_a_warning() {
         assert_eq!(Filter::gaussian(2.5, 1.0).unwrap().warnings().len(), 1);
         assert!(Filter::gaussian(-2.0, 1.0).unwrap().warnings().is_empty());
+    }
+
+    #[test]
+    fn no_chord_is_steeper_than_the_steepest_slope_which_is_nearly_met() {
+        let filters = [
+            Filter::gaussian(0.3, 0.2).unwrap(),
+            Filter::gaussian(3.0, 0.5).unwrap(),
+            Filter::gaussian(0.3, 1e-6).unwrap(),
+            Filter::band(0.1, 0.3).unwrap(),
+            Filter::ppr(0.15).unwrap(),
+            Filter::ppr(1e-8).unwrap(),
+            Filter::heat(5.0).unwrap(),
+            Filter::heat(1e6).unwrap(),
+        ];
+        for filter in filters {
+            for (low, high) in [(-1.0, 1.0), (-0.5, 0.1), (0.29, 0.31), (0.999, 1.0)] {
+                let steepest = filter.steepest(low, high).unwrap();
+                let mut met = 0f64;
+                for i in 0..20_000 {
+                    let at = |i: i32| low + (high - low) * f64::from(i) / 20_000.0;
+                    let chord = (filter.evaluate(at(i + 1)) - filter.evaluate(at(i))) / (at(i + 1) - at(i));
+                    met = met.max(chord.abs());
+                }
+                assert!(
+                    met <= steepest * (1.0 + 1e-6) + 1e-9,
+                    "{filter} on {low}..{high}: {met} above {steepest}"
+                );
+                let smooth = !matches!(filter.name(), "band") && steepest * (high - low) < 100.0;
+                assert!(
+                    !smooth || met >= 0.9 * steepest,
+                    "{filter} on {low}..{high}: {met} below {steepest}"
+                );
+            }
+            let largest = filter.largest().unwrap();
+            assert!((0..=2000).all(|i| filter.evaluate(f64::from(i) / 1000.0 - 1.0) <= largest));
+        }
     }
 
     #[test]

@@ -104,7 +104,11 @@ impl Graph {
             .chunk_by(|a, b| (a.0, a.1) == (b.0, b.1))
             .map(|copies| Ok((copies[0].0, copies[0].1, merge(copies, rule)?)))
             .collect::<Result<Vec<_>, Error>>()?;
-        Ok(Self { adjacency: symmetric(nodes, &undirected), self_loops: self_loops.len() })
+        let graph = Self { adjacency: symmetric(nodes, &undirected), self_loops: self_loops.len() };
+        match (0..nodes).find(|&vertex| !graph.degree(vertex).is_finite()) {
+            Some(vertex) => Err(Error::InfiniteDegree { vertex: vertex as u64 }),
+            None => Ok(graph),
+        }
     }
 
     /// The graph of an adjacency matrix.

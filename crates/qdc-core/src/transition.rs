@@ -37,7 +37,10 @@ impl Transition {
                 requirement: "finite and not negative",
             });
         }
-        Ok(Self::build(graph, self_loop))
+        match (0..graph.nodes()).find(|&vertex| !(graph.degree(vertex) + self_loop).is_finite()) {
+            Some(vertex) => Err(Error::InfiniteDegree { vertex: vertex as u64 }),
+            None => Ok(Self::build(graph, self_loop)),
+        }
     }
 
     fn build(graph: &Graph, self_loop: f64) -> Self {
@@ -53,7 +56,7 @@ impl Transition {
             let diagonal = columns.partition_point(|&column| (column as usize) < row);
             let mut put = |column: u32, weight: f64| {
                 indices.push(column);
-                values.push(weight / (degrees[row] * degrees[column as usize]).sqrt());
+                values.push(weight / root(degrees[row], degrees[column as usize]));
             };
             (0..diagonal).for_each(|at| put(columns[at], weights[at]));
             if self_loop > 0.0 {
@@ -92,6 +95,12 @@ impl Transition {
     }
 }
 
+/// The root of a product of degrees, also where the product leaves the range of numbers.
+fn root(a: f64, b: f64) -> f64 {
+    let product = a * b;
+    if product.is_finite() && product >= f64::MIN_POSITIVE { product.sqrt() } else { a.sqrt() * b.sqrt() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +113,38 @@ mod tests {
         for bad in [-1.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(Transition::with_self_loop(&graph, bad), Err(Error::Parameter { .. })));
         }
+    }
+
+    #[test]
+    fn weights_at_the_ends_of_the_range_give_the_same_matrix_and_infinite_degrees_are_refused() {
+        let graph = |weight: f64| {
+            let edges = [(0, 1, weight), (1, 2, weight)];
+            Graph::from_weighted_edges(3, edges, EdgeRule::Undirected)
+        };
+        let plain = Transition::with_self_loop(&graph(1.0).unwrap(), 0.0).unwrap();
+        for weight in [1e-300, 1e-160, 1e155, 1e200, 8e307] {
+            let scaled = Transition::with_self_loop(&graph(weight).unwrap(), 0.0).unwrap();
+            for (found, expected) in scaled.matrix().values().iter().zip(plain.matrix().values()) {
+                assert!((found - expected).abs() < 1e-15, "{weight:e}: {found} instead of {expected}");
+            }
+            assert_eq!(scaled.matrix(), &scaled.matrix().transpose());
+        }
+        assert!(matches!(graph(1e308), Err(Error::InfiniteDegree { vertex: 1 })));
+        let refused = Transition::with_self_loop(&graph(8e307).unwrap(), 1e308);
+        assert!(matches!(refused, Err(Error::InfiniteDegree { .. })));
+    }
+
+    #[test]
+    fn the_hash_knows_the_matrix_and_the_self_loop() {
+        let graph =
+            |edges: &[(u64, u64)]| Graph::from_edges(4, edges.iter().copied(), EdgeRule::Undirected).unwrap();
+        let (path, star) = (graph(&[(0, 1), (1, 2), (2, 3)]), graph(&[(0, 1), (0, 2), (0, 3)]));
+        assert_eq!(Transition::new(&path).hash(), Transition::new(&path).hash());
+        assert_ne!(Transition::new(&path).hash(), Transition::new(&star).hash());
+        let heavier = Transition::with_self_loop(&path, 2.0).unwrap();
+        assert_eq!(heavier.self_loop(), 2.0);
+        assert_ne!(Transition::new(&path).hash(), heavier.hash());
+        assert_ne!(path.hash(), star.hash());
     }
 
     proptest! {

@@ -25,6 +25,7 @@ const MOST_TERMS: usize = 1 << 14;
 pub struct Series {
     coefficients: Vec<f64>,
     tail: f64,
+    rounding: Option<f64>,
 }
 
 impl Series {
@@ -56,7 +57,8 @@ impl Series {
             }
             // Half the nodes are kept in reserve: coefficients that have only just become small are not trusted.
             if tail <= tolerance && terms <= points / 2 {
-                return Ok(Self { coefficients: all[..terms].to_vec(), tail });
+                let rounding = rounding(filter, &all);
+                return Ok(Self { coefficients: all[..terms].to_vec(), tail, rounding });
             }
             if points >= MOST_TERMS {
                 return Err(Error::FilterTooSharp { filter: filter.to_string(), terms: points, tolerance });
@@ -78,6 +80,12 @@ impl Series {
     /// The most by which the series differs from the filter on [-1, 1], hence in any entry of P(L).
     pub fn tail(&self) -> f64 {
         self.tail
+    }
+
+    /// A bound on what rounding of the coefficients adds to [`Series::tail`]; `None` for a custom filter, whose tail
+    /// is an estimate too.
+    pub(crate) fn rounding(&self) -> Option<f64> {
+        self.rounding
     }
 
     /// The series at one point.
@@ -114,6 +122,20 @@ fn interpolate(filter: &Filter, points: usize) -> Result<Vec<f64>, Error> {
         sum * if k == 0 { 1.0 } else { 2.0 } / points as f64
     };
     Ok((0..points).map(coefficient).collect())
+}
+
+/// What rounding can do to the polynomial with the coefficients computed from as many nodes, on [-1, 1].
+///
+/// Errors e of the values at n nodes (of evaluation, and of the node times the slope) change the polynomial by at
+/// most sqrt(2 n) e, as the discrete cosines are orthogonal. Summing n products is off by (n + 3) u times the mean
+/// of |P|, twice, for each coefficient.
+fn rounding(filter: &Filter, computed: &[f64]) -> Option<f64> {
+    let unit = 0.5 * f64::EPSILON;
+    let points = computed.len() as f64;
+    let values = unit * (16.0 + 4.0 * filter.steepest(-1.0, 1.0)?);
+    // The built-in filters are positive, so that the first coefficient is the mean.
+    let mean = computed[0].abs() + points * unit;
+    Some(1.1 * ((2.0 * points).sqrt() * values + 2.0 * points * (points + 3.0) * unit * mean))
 }
 
 /// A bound on the sum of |c_k| for k beyond the computed ones; an estimate for custom filters.

@@ -7,6 +7,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
+use super::accuracy::eigenpairs_bound;
 use super::resources::Spectra;
 use super::route::Problem;
 use super::{Account, Accuracy, Plan, Recipe, Resources, Route, RowMaker, Sink};
@@ -155,7 +156,9 @@ impl Eigenpairs {
         };
         let filter = &self.recipe.filter;
         let energies = &spectrum.eigenvalues()[range.clone()];
-        let weights: Vec<f64> = energies.iter().map(|&energy| filter.evaluate(energy)).collect();
+        // Rounding can put an eigenvalue beyond the ends of the spectrum, where a filter may have its pole.
+        let weights: Vec<f64> =
+            energies.iter().map(|&energy| filter.evaluate(energy.clamp(-1.0, 1.0))).collect();
         if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
             let (filter, energy, value) = (filter.to_string(), energies[at], weights[at]);
             return Err(Error::FilterNotFinite { filter, energy, value });
@@ -168,10 +171,14 @@ impl Eigenpairs {
         let filter = &self.recipe.filter;
         let used: f64 = weights.iter().sum();
         let complete = spectrum.is_complete();
-        let all: f64 = if complete {
-            spectrum.eigenvalues().iter().map(|&energy| filter.evaluate(energy)).sum()
+        let all: Option<f64> = if complete {
+            Some(spectrum.eigenvalues().iter().map(|&energy| filter.evaluate(energy.clamp(-1.0, 1.0))).sum())
         } else {
-            trace(filter, &self.transition, watch)?.max(used)
+            match trace(filter, &self.transition, watch) {
+                Ok(all) => Some(all.max(used)),
+                Err(Error::FilterTooSharp { .. }) => None, // then the share is not known
+                Err(error) => return Err(error),
+            }
         };
         let mut warnings = Vec::new();
         let mut pairs = self.recipe.pairs;
@@ -182,13 +189,21 @@ impl Eigenpairs {
                 warnings.push(format!("{asked} pairs were lowered to the {nodes} there are"));
             }
         }
-        let how = "residuals and loss of orthogonality of the eigenpairs, to first order";
-        let accuracy = Accuracy::estimated(weighted.error_estimate(filter), how);
+        let largest = weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
+        let proved = eigenpairs_bound(&self.transition, spectrum, range, filter, weights);
+        // A bound that is no smaller than the entries can be proves nothing.
+        let accuracy = match proved.filter(|&bound| bound < largest || bound == 0.0) {
+            Some(bound) => Accuracy::proved(bound),
+            None => {
+                let how = "residuals and orthogonality of the eigenpairs, to first order, as if the window stood apart";
+                Accuracy::estimated(weighted.error_estimate(filter).min(2.0 * largest), how)
+            }
+        };
         let plan = Plan { route: spectrum.report().solver, reason: reason.to_owned(), ..self.plan.clone() };
         Ok(Account {
             pairs,
             residual_max: Some(spectrum.report().residual_max),
-            captured_mass: share(used, all),
+            captured_mass: all.and_then(|all| share(used, all)),
             captured_mass_estimated: !complete,
             warnings,
             ..Account::new(plan, accuracy)
@@ -266,32 +281,20 @@ impl Weighted<'_> {
         })
     }
 
-    /// What the residuals and the orthogonality of the pairs allow, to first order.
-    ///
-    /// With |R| the norm of all residuals: |P'| |R| for the filter's slope, P(edge) |R| / gap for a window that ends at a
-    /// gap to the first pair left out (Davis and Kahan), and the largest P times the loss of orthogonality.
+    /// What residuals and loss of orthogonality do to first order: |P'| at the eigenvalues times the norm of all
+    /// residuals, and the largest P times the loss of orthogonality. The gap beside the window is left out.
     fn error_estimate(&self, filter: &Filter) -> f64 {
-        let (spectrum, range) = (self.spectrum, &self.range);
-        let report = spectrum.report();
-        let residuals = report.residual_max.max(f64::EPSILON) * (range.len() as f64).sqrt();
-        let grid = |i: i32| filter.evaluate(f64::from(i) / 500.0);
-        let slope = (-500..500).map(|i| (grid(i + 1) - grid(i)).abs() * 500.0).fold(0.0, f64::max);
-        let largest = self.weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
-        let energies = spectrum.eigenvalues();
-        let edge = |inside: Option<usize>, outside: Option<f64>| match (inside, outside) {
-            (Some(inside), Some(outside)) => {
-                let gap = (energies[inside] - outside).abs().max(f64::EPSILON);
-                filter.evaluate(energies[inside]).abs() / gap
-            }
-            _ => 0.0,
+        let report = self.spectrum.report();
+        let residuals = report.residual_max.max(f64::EPSILON) * (self.range.len() as f64).sqrt();
+        let slope = |energy: f64| {
+            let (low, high) = ((energy - residuals).max(-1.0), (energy + residuals).min(1.0));
+            let chord = || (filter.evaluate(high) - filter.evaluate(low)).abs() / (high - low);
+            filter.steepest(low, high).unwrap_or_else(chord)
         };
-        let below = range.start.checked_sub(1).map(|at| energies[at]);
-        let above = energies.get(range.end).copied();
-        // Where the spectrum itself is a window, all that is known is how far it is complete.
-        let low = below.or((!spectrum.is_complete()).then_some(report.interval[0]).filter(|&end| end > -1.0));
-        let high = above.or((!spectrum.is_complete()).then_some(report.interval[1]).filter(|&end| end < 1.0));
-        let cut = edge(range.clone().next(), low) + edge(range.clone().last(), high);
-        (slope + cut) * residuals + largest * report.orthogonality.max(f64::EPSILON)
+        let energies = &self.spectrum.eigenvalues()[self.range.clone()];
+        let steepest = energies.iter().map(|&energy| slope(energy)).fold(0.0, f64::max);
+        let largest = self.weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
+        steepest * residuals + largest * report.orthogonality.max(f64::EPSILON)
     }
 }
 

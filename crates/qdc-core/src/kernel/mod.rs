@@ -6,6 +6,7 @@
 //! eigenpairs (`eigenpairs`). Every route is a [`RowMaker`] that puts rows into a [`Sink`]; the sink sparsifies them
 //! as they come. Only the dense route, or `Sparsify::None`, stores N^2 numbers.
 
+mod accuracy;
 mod eigenpairs;
 mod elimination;
 mod finish;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::Sink;
 use crate::lines::Line;
-use crate::sparsify::Lane;
+use crate::sparsify::{Lane, Sparsify};
 use crate::twins::Classes;
 use crate::{Error, Filter, Scalar, Transition, Watch};
 
@@ -54,8 +54,9 @@ impl Lift<'_> {
         sink: &Sink,
         watch: &Watch,
     ) -> Result<(), Error> {
+        let isolated = self.put_isolated(sink);
         let lines: Vec<u32> = self.classes.of_vertex().iter().map(|&class| source.position(class)).collect();
-        let wanted = self.wanted(&lines, sink);
+        let wanted = self.wanted(&lines, sink, &isolated);
         let phase = watch.phase("kernel rows", wanted.rows.len() as u64);
         wanted.columns.par_chunks(W).try_for_each_init(
             || source.workspace(),
@@ -81,8 +82,33 @@ impl Lift<'_> {
         Lane { rows, class: self.classes.members(class as usize), apart }
     }
 
-    fn wanted(&self, lines: &[u32], sink: &Sink) -> Wanted {
-        let mut places: Vec<usize> = (0..sink.rows().len()).collect();
+    /// Puts the rows of vertices without neighbours, whose only entry is P(L_vv); says which places those are.
+    fn put_isolated(&self, sink: &Sink) -> Vec<bool> {
+        let matrix = self.transition.matrix();
+        let mut values =
+            if sink.rule().sparsify == Sparsify::None { vec![0.0; sink.nodes()] } else { Vec::new() };
+        let mut put = |place: usize, row: u32| {
+            let (columns, entries) = matrix.row(row as usize);
+            let isolated = columns.iter().all(|&column| column == row);
+            if isolated {
+                let own = self.filter.evaluate(entries.first().copied().unwrap_or(0.0));
+                let kept = if values.is_empty() {
+                    sink.rule().keep_row(row, row, &[own])
+                } else {
+                    values[row as usize] = own;
+                    let kept = sink.rule().keep_row(row, 0, &values);
+                    values[row as usize] = 0.0;
+                    kept
+                };
+                sink.put_kept(place, kept);
+            }
+            isolated
+        };
+        sink.rows().iter().enumerate().map(|(place, &row)| put(place, row)).collect()
+    }
+
+    fn wanted(&self, lines: &[u32], sink: &Sink, isolated: &[bool]) -> Wanted {
+        let mut places: Vec<usize> = (0..sink.rows().len()).filter(|&place| !isolated[place]).collect();
         places.sort_unstable_by_key(|&place| (lines[sink.rows()[place] as usize], sink.rows()[place]));
         let rows: Vec<u32> = places.iter().map(|&place| sink.rows()[place]).collect();
         let class = |row: u32| self.classes.of_vertex()[row as usize];

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
+use super::accuracy::{UNIT, clenshaw_rounding, twin_rounding};
 use super::panels::{Columns, Lift};
 use super::route::Problem;
 use super::{Account, Accuracy, Plan, Precision, Recipe, RowMaker, Sink};
 use crate::chebyshev::{Operator, Series, WIDTH_F32, WIDTH_F64, Workspace, clenshaw_units};
 use crate::lines::Line;
 use crate::twins::Classes;
-use crate::{Error, Filter, Pairs, Scalar, Transition, Watch};
+use crate::{Csr, Error, Filter, Pairs, Scalar, Transition, Watch};
 
 /// The columns on which rounding is measured, and the safety factor for the others.
 const PROBES: usize = 16;
@@ -73,6 +74,21 @@ fn series(recipe: &Recipe) -> Result<Series, Error> {
     Series::of(&recipe.filter, tail)
 }
 
+impl Polynomial {
+    /// What the series leaves out, and all rounding; `None` for a custom filter, or where it proves nothing because
+    /// it is no smaller than the entries can be.
+    fn proved(&self, matrix: &Csr<f64>) -> Option<Accuracy> {
+        let unit = if self.precision == Precision::F64 { UNIT } else { f64::from(f32::EPSILON) / 2.0 };
+        let longest = (0..matrix.rows()).map(|row| matrix.row(row).0.len()).max().unwrap_or(0);
+        // Twice: the matrix of the classes is itself rounded.
+        let bound = self.series.tail()
+            + self.series.rounding()?
+            + clenshaw_rounding(&self.series, 2 * longest, unit)
+            + twin_rounding(&self.filter, unit)?;
+        (bound < self.filter.largest()?).then(|| Accuracy::proved(bound))
+    }
+}
+
 impl RowMaker for Polynomial {
     fn plan(&self) -> Plan {
         self.plan.clone()
@@ -84,14 +100,15 @@ impl RowMaker for Polynomial {
         let (series, classes) = (&self.series, &*self.classes);
         let double = Recurrence { operator: Operator::<f64>::ordered(&matrix), series, classes };
         let single = Recurrence { operator: double.operator.cast::<f32>(), series, classes };
-        let rounding = rounding(&double, &single, self.precision);
         let lift = Lift { transition: &self.transition, classes, filter: &self.filter };
         match self.precision {
             Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&double, sink, watch),
             Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&single, sink, watch),
         }?;
-        let how = "what the series leaves out, plus rounding measured on sixteen columns times 16";
-        let accuracy = Accuracy::estimated(series.tail() + rounding, how);
+        let accuracy = self.proved(&matrix).unwrap_or_else(|| {
+            let how = "what the series leaves out, and rounding measured on sixteen columns, times 16";
+            Accuracy::estimated(series.tail() + rounding(&double, &single, self.precision), how)
+        });
         Ok(Account { precision: self.precision, ..Account::new(self.plan(), accuracy) })
     }
 }

@@ -16,7 +16,8 @@ pub(super) struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     pub(super) fn new(rule: &'a Rule, row: u32) -> Self {
         let (floor, limit) = match rule.sparsify {
-            Sparsify::Epsilon(epsilon) => (epsilon, usize::MAX),
+            // What lies within TIE of epsilon is equal to it, and stays.
+            Sparsify::Epsilon(epsilon) => ((epsilon - TIE).max(0.5 * epsilon), usize::MAX),
             Sparsify::TopK(k) => (TIE.next_up(), (4 * k).max(256)), // strictly above
             Sparsify::None => (f64::NEG_INFINITY, usize::MAX),
         };

@@ -19,7 +19,8 @@ use assemble::{mirror, unite};
 use keeper::Keeper;
 pub(crate) use panel::Lane;
 
-/// Values closer than this count as equal when the largest of a row are chosen; values not above it never are.
+/// Values closer than this count as equal, when they are compared with epsilon or when the largest of a row are
+/// chosen. Values not above it are never among the largest.
 pub const TIE: f64 = 1e-9;
 
 /// Which entries of a kernel are kept.
@@ -28,6 +29,9 @@ pub const TIE: f64 = 1e-9;
 #[non_exhaustive]
 pub enum Sparsify {
     /// Entries of at least this value.
+    ///
+    /// What lies less than 1e-9 below (for an epsilon under 2e-9, not below its half) counts as equal and stays, so
+    /// that entries that are equal in theory and differ in the last bit are kept or dropped together by every route.
     Epsilon(f64),
     /// The k largest of each row, and what the union with the transpose adds.
     ///
@@ -172,6 +176,17 @@ mod tests {
         assert_eq!(top(9, &[1e-9, -1.0, 2e-9, 0.0]), [2]);
         let absolute = rule(Sparsify::TopK(1), Sign::Absolute).keep_row(0, 0, &[0.5, -0.7]);
         assert_eq!((absolute.columns, absolute.values), (vec![1], vec![-0.7]));
+    }
+
+    #[test]
+    fn what_ties_with_epsilon_stays() {
+        let kept = |epsilon: f64, values: &[f64]| {
+            rule(Sparsify::Epsilon(epsilon), Sign::Positive).keep_row(0, 0, values).columns
+        };
+        assert_eq!(kept(0.5, &[0.5, 0.5 - 9e-10, 0.5 - 2e-9, 0.6]), [0, 1, 3]);
+        assert_eq!(kept(1e-9, &[1e-9, 6e-10, 4e-10, 0.0, -1.0]), [0, 1]);
+        let absolute = rule(Sparsify::Epsilon(0.5), Sign::Absolute).keep_row(0, 0, &[-0.5 + 5e-10, -0.4]);
+        assert_eq!(absolute.columns, [0]);
     }
 
     #[test]
