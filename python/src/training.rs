@@ -59,7 +59,7 @@ pub(crate) fn train<'py>(
             spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
         let rewirings = Rewirings::new(&dataset.graph).with_resources(resources);
         let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
-        let mut patience = Patience::default();
+        let mut patience = Patience::of(hyperparameters.model());
         patience.max_steps = max_steps.unwrap_or(patience.max_steps);
         let training = Training {
             dataset: &dataset,
@@ -79,5 +79,5 @@ pub(crate) fn train<'py>(
 /// The names of the models.
 #[pyfunction]
 pub(crate) fn models() -> Vec<String> {
-    Model::all().iter().map(ToString::to_string).collect()
+    Model::known().iter().map(ToString::to_string).collect()
 }

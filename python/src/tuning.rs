@@ -62,7 +62,7 @@ pub(crate) fn tune<'py>(
             None => Box::new(Memory::new()),
         };
         let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
-        let mut patience = Patience::default();
+        let mut patience = Patience::of(&space.model);
         patience.max_steps = max_steps.unwrap_or(patience.max_steps);
         let trainer = device.trainer(watch).map_err(qdc_nn::Error::from)?;
         let settings = Search {
@@ -70,7 +70,7 @@ pub(crate) fn tune<'py>(
             source: None,
             splits: &splits,
             space: &space,
-            trials,
+            trials: space.trials(trials),
             seed,
             seeds,
             batch,

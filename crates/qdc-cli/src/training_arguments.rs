@@ -16,7 +16,7 @@ pub(crate) struct TrainingArguments {
     /// The splits to train: 0-9, or 0,3,5 [default: all]
     #[arg(long, value_name = "LIST", value_parser = split_list)]
     splits: Option<SplitList>,
-    /// The most steps there can be [default: 1000]
+    /// The most steps there can be [default: 1000; 400 for a bank or a window]
     #[arg(long, value_name = "N")]
     max_steps: Option<usize>,
     /// Stop when validation has not improved for this many steps [default: 50]
@@ -28,7 +28,8 @@ pub(crate) struct TrainingArguments {
     /// What the scores are, and what decides which step is the best [default: the dataset's usual one; accuracy]
     #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
     metric: Option<Metric>,
-    /// Which step is the best: the one with the best metric on validation, or with the lowest loss [default: metric]
+    /// Which step is the best: the one with the best metric on validation, or with the lowest loss [default: metric;
+    /// loss for a bank or a window]
     #[arg(long, value_parser = words::<Criterion>(&["metric", "loss"]))]
     stop: Option<Criterion>,
 }

@@ -48,6 +48,7 @@ pub fn architecture(values: &Hyperparameters, classes: usize) -> Architecture {
                 let Attention { heads, edge_values } = values.of_tower(number);
                 Kind::Gat { heads, edge_values }
             }
+            NetworkKind::Bank | NetworkKind::Window => unreachable!("banks have no layers over a matrix"),
         };
         let mut widths = vec![hidden; layers];
         widths[layers - 1] = match combinator {
@@ -69,6 +70,15 @@ pub(crate) enum FeatureScale {
     Raw,
     /// Every row is divided by its sum of magnitudes; a row of zeros stays.
     Row,
+}
+
+impl FeatureScale {
+    pub(crate) fn scale(self, features: &Features) -> Features {
+        match self {
+            Self::Raw => features.clone(),
+            Self::Row => row_normalised(features),
+        }
+    }
 }
 
 /// How a model wants its features.

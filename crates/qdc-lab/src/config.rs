@@ -109,9 +109,9 @@ pub struct ScheduleConfig {
 }
 
 impl ScheduleConfig {
-    /// The schedule, with the published rule where nothing is said.
-    pub fn patience(&self) -> Patience {
-        let mut patience = Patience::default();
+    /// The schedule, with the rule of `model` ([`Patience::of`]) where nothing is said.
+    pub fn patience(&self, model: &Model) -> Patience {
+        let mut patience = Patience::of(model);
         let stopping = &mut patience.stopping;
         stopping.patience = self.patience.unwrap_or(stopping.patience);
         stopping.warm_up = self.warm_up.unwrap_or(stopping.warm_up);
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(values.get("tower3_mu"), Some(&(-0.5).into()));
         assert_eq!(values.get("tower3_heads"), Some(&2u64.into()));
         assert_eq!(values.get("hidden"), Some(&8u64.into()));
-        let patience = config.schedule.patience();
+        let patience = config.schedule.patience(values.model());
         assert_eq!((patience.max_steps, patience.stopping.patience), (7, 50));
         assert_eq!(patience.stopping.criterion, qdc_nn::Criterion::Loss);
         assert_eq!((config.metric, config.seed), (Some(Metric::F1), Some(3)));

@@ -1,12 +1,14 @@
 //! Experiments: models by name, their hyper-parameters, rewirings of a graph, training runs and their records.
 
 mod architecture;
+mod bank;
 pub mod closest;
 mod config;
 mod error;
 pub mod experiment;
 pub mod hyperparameters;
 mod model;
+mod prepared;
 mod rewiring;
 mod run;
 mod saved;
@@ -15,6 +17,7 @@ pub mod table;
 pub mod tune;
 
 pub use architecture::architecture;
+pub use bank::{ChannelSet, Preset, STARTS};
 pub use config::{Config, ScheduleConfig, TowerConfig};
 pub use error::Error;
 pub use experiment::{DatasetIdentity, Experiment};

@@ -22,6 +22,17 @@ pub enum NetworkKind {
     Gcn,
     /// Graph attention.
     Gat,
+    /// A bank of windows: many views of the features, weighed by learned shares.
+    Bank,
+    /// One window whose centre and width are learned.
+    Window,
+}
+
+impl NetworkKind {
+    /// Whether it is a network of channels and not of layers over a matrix; it then stands alone.
+    pub fn is_bank(self) -> bool {
+        matches!(self, Self::Bank | Self::Window)
+    }
 }
 
 /// What is done to the graph a tower runs over.
@@ -52,8 +63,13 @@ impl RewiringKind {
     }
 }
 
-const NETWORKS: [(&str, NetworkKind); 3] =
-    [("mlp", NetworkKind::Mlp), ("gcn", NetworkKind::Gcn), ("gat", NetworkKind::Gat)];
+const NETWORKS: [(&str, NetworkKind); 5] = [
+    ("mlp", NetworkKind::Mlp),
+    ("gcn", NetworkKind::Gcn),
+    ("gat", NetworkKind::Gat),
+    ("bank", NetworkKind::Bank),
+    ("window", NetworkKind::Window),
+];
 
 /// In the order of the published table.
 const REWIRINGS: [(&str, RewiringKind); 5] = [
@@ -125,9 +141,14 @@ impl Model {
         let problem = if towers.is_empty() || towers.len() > Self::MOST_TOWERS {
             Some(format!("it has {} towers; from 1 to {} are possible", towers.len(), Self::MOST_TOWERS))
         } else {
+            let rewired = |tower: &&Tower| tower.rewiring != RewiringKind::Plain;
+            let blind = |tower: &&Tower| tower.network == NetworkKind::Mlp && rewired(tower);
+            let alone = |tower: &&Tower| tower.network.is_bank() && (rewired(tower) || towers.len() > 1);
             let blind =
-                |tower: &&Tower| tower.network == NetworkKind::Mlp && tower.rewiring != RewiringKind::Plain;
-            towers.iter().find(blind).map(|tower| format!("an MLP does not look at the graph: {tower}"))
+                towers.iter().find(blind).map(|tower| format!("an MLP does not look at the graph: {tower}"));
+            let alone =
+                || towers.iter().find(alone).map(|tower| format!("{tower}: a bank or a window stands alone"));
+            blind.or_else(alone)
         };
         match problem {
             Some(problem) => Err(Error::Model { problem }),
@@ -143,6 +164,20 @@ impl Model {
             models.push(Self::multiscale(network));
         }
         models
+    }
+
+    /// The published models, the bank and the window: what a user can be told of.
+    pub fn known() -> Vec<Self> {
+        let mut models = Self::all();
+        models.extend(
+            [NetworkKind::Bank, NetworkKind::Window].map(|kind| Self::of(&[(kind, RewiringKind::Plain)])),
+        );
+        models
+    }
+
+    /// Whether it is a bank or a window.
+    pub fn is_bank(&self) -> bool {
+        self.has(|tower| tower.network.is_bank())
     }
 
     fn of(towers: &[(NetworkKind, RewiringKind)]) -> Self {
@@ -188,7 +223,7 @@ impl FromStr for Model {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let unknown = || {
-            let known: Vec<String> = Self::all().iter().map(Self::to_string).collect();
+            let known: Vec<String> = Self::known().iter().map(Self::to_string).collect();
             Error::UnknownModel { name: name.into(), known: by_closeness(name, known) }
         };
         let mut towers = Vec::new();
@@ -230,8 +265,12 @@ mod tests {
     #[test]
     fn every_name_parses_into_the_model_that_shows_it() {
         assert_eq!(Model::all().len(), 13);
-        for model in Model::all() {
+        assert_eq!(Model::known().len(), 15);
+        for model in Model::known() {
             assert_eq!(model.to_string().parse::<Model>().unwrap(), model);
+        }
+        for bad in ["bank+qdc", "bank/gcn", "gcn/window", "bank+multiscale"] {
+            assert!(bad.parse::<Model>().unwrap_err().to_string().contains("stands alone"), "{bad}");
         }
     }
 

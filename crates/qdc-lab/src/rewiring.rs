@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use qdc_core::kernel::Spectra;
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{
-    Csr, Filter, Graph, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Transition, Watch,
-    defaults,
+    Csr, Filter, Graph, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Spectrum,
+    Transition, Watch, defaults,
 };
 use qdc_nn::Propagation;
 use serde::{Deserialize, Serialize};
@@ -207,6 +208,15 @@ impl<'a> Rewirings<'a> {
         self
     }
 
+    /// The complete spectrum of the graph, where the resources have it.
+    pub(crate) fn spectrum(&self, watch: &Watch) -> Option<Spectrum> {
+        match &self.resources.spectra {
+            Spectra::Computed => None,
+            Spectra::Stored(store) => store.find(&Transition::new(self.graph), watch),
+            Spectra::Given(spectrum) => Some(spectrum.clone()),
+        }
+    }
+
     /// A matrix for each tower of a model; none if no tower looks at the graph. An MLP among others gets the transition
     /// matrix and leaves it alone.
     pub fn of_model(
@@ -224,6 +234,9 @@ impl<'a> Rewirings<'a> {
                 let rewiring = match tower.network {
                     NetworkKind::Mlp => Rewiring::Plain { self_loop: defaults::SELF_LOOP },
                     NetworkKind::Gcn | NetworkKind::Gat => Rewiring::of_tower(values, number, seed)?,
+                    NetworkKind::Bank | NetworkKind::Window => {
+                        unreachable!("banks have channels, not rewirings")
+                    }
                 };
                 self.get(&rewiring, tower.network == NetworkKind::Gat, watch)
             })

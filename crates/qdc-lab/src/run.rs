@@ -1,17 +1,16 @@
 //! A training run: a model on a dataset, split by split, and the record of it.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Instant;
 
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
-use qdc_nn::training::{Keep, Schedule, Scores, Step, check_split, untrained_classes};
-use qdc_nn::{Architecture, Batch, BatchRun, EarlyStopping, Trainer};
+use qdc_nn::training::{Keep, Scores, Step, check_split, untrained_classes};
+use qdc_nn::{BatchRun, Criterion, EarlyStopping, Trainer};
 use serde::{Deserialize, Serialize};
 
-use crate::architecture::{architecture, inputs};
 use crate::experiment::{DatasetIdentity, Experiment};
+use crate::prepared::Prepared;
 use crate::rewiring::{RewiringReport, Rewirings};
 use crate::scores::Summary;
 use crate::{Error, Hyperparameters, Model};
@@ -23,6 +22,18 @@ pub struct Patience {
     pub max_steps: usize,
     /// When to stop before.
     pub stopping: EarlyStopping,
+}
+
+impl Patience {
+    /// The rule a model was found with: the published one, and for banks and windows at most 400 steps and the step of
+    /// lowest validation loss.
+    pub fn of(model: &Model) -> Self {
+        if !model.is_bank() {
+            return Self::default();
+        }
+        let stopping = EarlyStopping { criterion: Criterion::Loss, ..EarlyStopping::default() };
+        Self { max_steps: 400, stopping }
+    }
 }
 
 impl Default for Patience {
@@ -126,19 +137,10 @@ pub struct RunRecord {
 pub struct Run {
     /// The record.
     pub record: RunRecord,
-    /// The network's shape.
-    pub architecture: Architecture,
     /// The weights of each split in the record's order, where they were to be kept.
     pub weights: Vec<Option<Vec<f32>>>,
     /// The steps of each split in the record's order, where they were to be kept.
     pub curves: Vec<Vec<Step>>,
-}
-
-/// What Adam wants to know.
-#[derive(Deserialize)]
-struct Optimiser {
-    learning_rate: f64,
-    weight_decay: f64,
 }
 
 /// Trains a model on the splits asked for with every seed: a batch of runs for `trainer`, seed after seed.
@@ -160,34 +162,22 @@ pub fn train(
     let start = Instant::now();
     let Training { dataset, hyperparameters, seeds, splits, patience, metric, keep } = *training;
     training.check()?;
-    let architecture = architecture(hyperparameters, dataset.classes);
     let notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
-    let Optimiser { learning_rate, weight_decay } = hyperparameters.of_model();
-    let Patience { max_steps, stopping } = patience;
-    let schedule = Schedule { learning_rate, weight_decay, max_steps, stopping, metric };
     let mut rewiring_seconds = 0.0;
     let (mut reports, mut trained) = (Vec::new(), Vec::new());
     for &seed in seeds {
         let before = Instant::now();
-        let rewired = rewirings.of_model(hyperparameters, seed, watch)?;
-        let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
-        let inputs = inputs(dataset, hyperparameters, matrices)?;
+        let (network, rewired) =
+            Prepared::new(hyperparameters, dataset, dataset.classes, rewirings, seed, watch)?;
         rewiring_seconds += before.elapsed().as_secs_f64();
         if reports.is_empty() {
             reports = rewired.into_iter().map(|made| made.report).collect();
         }
         let run = |&number: &usize| BatchRun { split: &dataset.splits[number], number, seed };
         let runs: Vec<BatchRun<'_>> = splits.iter().map(run).collect();
-        let batch = Batch {
-            architecture: &architecture,
-            inputs: &inputs,
-            labels: &dataset.labels,
-            runs: &runs,
-            schedule: &schedule,
-            keep,
-        };
-        let finished = trainer.train(&batch, watch, on_split)?;
+        let schedule = network.schedule(hyperparameters, patience, metric);
+        let finished = network.train(&dataset.labels, &runs, &schedule, keep, trainer, watch, on_split)?;
         let complete = finished.iter().all(Option::is_some);
         trained.extend(finished.into_iter().flatten());
         if !complete {
@@ -221,7 +211,7 @@ pub fn train(
         seconds: start.elapsed().as_secs_f64(),
         notes,
     };
-    Ok(Run { record, architecture, weights, curves })
+    Ok(Run { record, weights, curves })
 }
 
 /// Classes that cannot be learnt, told once for each class.

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use qdc_core::{Graph, Metric, Resources, Split, Watch};
 use qdc_data::Dataset;
 use qdc_data::output::write_file;
-use qdc_nn::{Learner, Matrix, Network, Pass, Saved, Scorer, defined_on, predicted, probabilities};
+use qdc_nn::{Matrix, Saved, Scorer, defined_on, predicted, probabilities};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::architecture::{architecture, inputs};
 use crate::experiment::features_hash;
 use crate::hyperparameters::Value;
+use crate::prepared::Prepared;
 use crate::rewiring::Rewirings;
 use crate::run::Run;
 use crate::{Error, Hyperparameters, Model};
@@ -164,27 +164,13 @@ pub fn save_best(
         graph: graph_hash(&dataset.graph),
         sets: Some(sets.into_iter().map(VertexSet::letter).collect()),
     };
-    let mut network =
-        build(&record.hyperparameters, dataset, dataset.classes, rewirings, scores.seed, watch)?;
-    network.weights_mut().copy_from_slice(run.weights[best].as_ref().expect("chosen because it has them"));
-    let text = serde_json::to_string(&configuration).expect("plain data");
-    let bytes = qdc_nn::to_bytes(&network, &text);
+    let classes = dataset.classes;
+    let (prepared, _) =
+        Prepared::new(&record.hyperparameters, dataset, classes, rewirings, scores.seed, watch)?;
+    let weights = run.weights[best].as_ref().expect("chosen because it has them");
+    let bytes = prepared.to_bytes(weights, &serde_json::to_string(&configuration).expect("plain data"))?;
     write_file(path, |file| file.write_all(&bytes))?;
     Ok(Some(configuration))
-}
-
-fn build(
-    values: &Hyperparameters,
-    dataset: &Dataset,
-    classes: usize,
-    rewirings: &Rewirings<'_>,
-    seed: u64,
-    watch: &Watch,
-) -> Result<Network<f32>, Error> {
-    let rewired = rewirings.of_model(values, seed, watch)?;
-    let matrices = rewired.into_iter().map(|made| made.matrix).collect();
-    let inputs = inputs(dataset, values, matrices)?;
-    Ok(Network::new(&architecture(values, classes), &inputs, seed)?)
 }
 
 /// What a model says about a graph.
@@ -320,8 +306,7 @@ impl SavedModel {
         }
         let rewirings = Rewirings::new(&dataset.graph).with_resources(resources.clone());
         let seed = configuration.seed;
-        let mut network = build(&values, dataset, configuration.classes, &rewirings, seed, watch)?;
-        self.saved.fill(&mut network)?;
-        Ok(Prediction { logits: network.forward(Pass::Evaluate).clone(), sets: None })
+        let (prepared, _) = Prepared::new(&values, dataset, configuration.classes, &rewirings, seed, watch)?;
+        Ok(Prediction { logits: prepared.predict(&self.saved)?, sets: None })
     }
 }

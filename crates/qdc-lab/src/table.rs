@@ -106,8 +106,10 @@ impl Table {
         };
         let mut columns: Vec<Column> = columns.into_values().collect();
         columns.sort_by_key(|column| place(&column.dataset));
-        let rows: Vec<Model> =
-            Model::all().into_iter().filter(|model| cells.iter().any(|cell| cell.model == *model)).collect();
+        let rows: Vec<Model> = Model::known()
+            .into_iter()
+            .filter(|model| cells.iter().any(|cell| cell.model == *model))
+            .collect();
         let mut table = Self { columns, rows, cells };
         table.compare();
         Ok(table)
@@ -128,7 +130,7 @@ impl Table {
             let top = cells.iter().filter(family).map(|other| other.test_mean).fold(f64::MIN, f64::max);
             cell.best = cell.test_mean >= top;
             let plain = match own {
-                NetworkKind::Mlp => None,
+                NetworkKind::Mlp | NetworkKind::Bank | NetworkKind::Window => None,
                 NetworkKind::Gcn => "gcn".parse().ok(),
                 NetworkKind::Gat => "gat".parse().ok(),
             };

@@ -283,6 +283,16 @@ impl Study {
         }
     }
 
+    /// Puts a point into the queue: [`Study::ask`] gives it out before it proposes others, as Optuna's `enqueue_trial`.
+    /// Parameters that the point does not name are proposed then.
+    pub fn enqueue(&mut self, point: &BTreeMap<String, Value>) -> Result<()> {
+        let mut trial = NewTrial::running(BTreeMap::new());
+        trial.state = State::Waiting;
+        trial.system_attributes.insert("fixed_params".to_owned(), serde_json::json!(point));
+        self.storage.add_trial(self.record.id, None, &trial)?;
+        self.synchronise()
+    }
+
     /// A new trial, or `None` if another process added trials meanwhile: they are known now, and there may be
     /// enough.
     pub fn try_ask_new(&mut self) -> Result<Option<Asked>> {

@@ -396,3 +396,20 @@ fn what_optuna_enqueued_is_run_first_and_the_rest_of_it_is_suggested() {
     );
     assert!(asked.number("rate").is_some());
 }
+
+#[test]
+fn points_in_the_queue_are_given_out_first_and_in_order() {
+    let space = Space::new([
+        ("word", Distribution::categorical(["a", "b", "c"]).unwrap()),
+        ("number", Distribution::uniform(0.0, 1.0).unwrap()),
+    ]);
+    let mut study =
+        Study::open(Memory::new(), "queued", Direction::Maximize, space.unwrap()).unwrap().seed(1);
+    for word in ["c", "a"] {
+        study.enqueue(&[("word".to_owned(), json!(word))].into()).unwrap();
+    }
+    let words: Vec<_> = (0..2).map(|_| study.ask().unwrap().parameters["word"].clone()).collect();
+    assert_eq!(words, ["c", "a"]);
+    let third = study.ask().unwrap();
+    assert_eq!((third.trial, third.parameters.len()), (2, 2));
+}

@@ -30,7 +30,8 @@ pub(crate) struct Train {
     dataset: Option<String>,
     #[command(flatten)]
     edges: EdgeArguments,
-    /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph; towers are joined by /
+    /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph; towers are joined by /;
+    /// or bank, or window
     #[arg(long, value_name = "MODEL", value_parser = model, required_unless_present_any = ["config", "from"])]
     #[arg(conflicts_with_all = ["config", "from"])]
     model: Option<Model>,
@@ -46,6 +47,9 @@ pub(crate) struct Train {
     /// The trial of the study [default: the best]
     #[arg(long, value_name = "N", requires = "from")]
     trial: Option<u64>,
+    /// The configuration of a bank: ends, ends-dropout, ends-knn, ranks or plain; short for --set preset=NAME
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// A hyper-parameter; may be repeated (names: --help)
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
@@ -101,9 +105,9 @@ impl Train {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let config = self.config(session)?;
         let mut hyperparameters = config.hyperparameters()?;
-        for (name, value) in &self.set {
-            hyperparameters.set(name, value)?;
-        }
+        let preset = self.preset.iter().map(|name| ("preset", name.as_str()));
+        let set = self.set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        preset.chain(set).try_for_each(|(name, value)| hyperparameters.set(name, value))?;
         for path in self.save.iter().chain(&self.curves).chain(&self.scores) {
             output::check_writable(path)?; // before the work, not after it
         }
@@ -123,7 +127,7 @@ impl Train {
             hyperparameters: &hyperparameters,
             seeds: &seeds,
             splits: &splits(&config, &dataset),
-            patience: config.schedule.patience(),
+            patience: config.schedule.patience(hyperparameters.model()),
             metric: metric(&config, &dataset),
             keep: Keep { weights: self.save.is_some(), curve: self.curves.is_some() },
         };

@@ -37,7 +37,7 @@ pub(crate) struct Tune {
     /// Trials the study shall have
     #[arg(long, value_name = "N", default_value_t = 250)]
     trials: usize,
-    /// paper, wide, or a TOML file
+    /// paper, wide, presets (the five of the bank), or a TOML file
     #[arg(long, value_name = "SPACE", default_value = "paper")]
     space: String,
     /// The study file, or postgresql://user@host/database
@@ -160,7 +160,7 @@ impl Tune {
             source: Some(source),
             splits: &splits(&config, dataset),
             space: &space,
-            trials: self.trials,
+            trials: space.trials(self.trials),
             seed: self.seed,
             seeds: self.seeds,
             batch: self.batch,
@@ -174,7 +174,7 @@ impl Tune {
             memory: Some(memory),
             trial_time: self.trial_time,
             until,
-            patience: config.schedule.patience(),
+            patience: config.schedule.patience(&space.model),
             metric: metric(&config, dataset),
             spectra: SpectrumCache::of(&session.data_dir()),
             trainer: &*trainer,

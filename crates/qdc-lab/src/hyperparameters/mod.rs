@@ -50,8 +50,11 @@ pub struct Hyperparameters {
 impl Hyperparameters {
     /// The defaults of `model`.
     pub fn new(model: Model) -> Self {
+        // What is not set in a bank is the preset's.
+        let own = |entry: &Entry| !model.is_bank() || entry.name == "preset";
         let default = |entry: &Entry| Some((Name { tower: None, line: entry.name }, entry.default.clone()?));
-        let values = TABLE.iter().filter(|entry| entry.applies_to(&model)).filter_map(default).collect();
+        let values =
+            TABLE.iter().filter(|entry| entry.applies_to(&model) && own(entry)).filter_map(default).collect();
         Self { values, model }
     }
 

@@ -1,6 +1,7 @@
 //! The table of hyper-parameters: a line for each.
 
 use super::domain::{Domain, Value};
+use crate::Preset;
 use crate::model::{Model, NetworkKind, RewiringKind, Tower};
 
 /// A line of the table.
@@ -66,7 +67,10 @@ const EVERY_MODEL: Of = Of::Model(|_| true);
 const SEVERAL_TOWERS: Of = Of::Model(|model| model.towers().len() > 1);
 const EVERY_TOWER: Of = Of::Tower(|_| true);
 const GAT: Of = Of::Tower(|tower| tower.network == NetworkKind::Gat);
-const ON_GRAPH: Of = Of::Tower(|tower| tower.network != NetworkKind::Mlp);
+const ON_GRAPH: Of = Of::Tower(|tower| tower.network != NetworkKind::Mlp && !tower.network.is_bank());
+const LAYERED: Of = Of::Tower(|tower| !tower.network.is_bank());
+const CHANNELLED: Of = Of::Tower(|tower| tower.network.is_bank());
+const BANK: Of = Of::Tower(|tower| tower.network == NetworkKind::Bank);
 const KERNEL: Of = Of::Tower(|tower| tower.rewiring.is_kernel());
 const WINDOWED: Of = Of::Tower(|tower| tower.rewiring.is_windowed());
 const QDC: Of = Of::Tower(|tower| tower.rewiring == RewiringKind::Qdc);
@@ -78,11 +82,11 @@ const INFINITY: f64 = f64::INFINITY;
 
 /// Every hyper-parameter.
 #[rustfmt::skip]
-pub static TABLE: [Entry; 24] = {
+pub static TABLE: [Entry; 31] = {
     use qdc_core::defaults as core;
     use Domain::{Choice, CountOr};
     [
-        Entry { name: "layers", domain: integers(1, 64), default: whole(2), meaning: "number of layers", of: EVERY_TOWER },
+        Entry { name: "layers", domain: integers(1, 64), default: whole(2), meaning: "number of layers", of: LAYERED },
         Entry { name: "hidden", domain: integers(1, 16384), default: whole(64), meaning: "columns of a hidden layer; of each head, in an attention", of: EVERY_TOWER },
         Entry { name: "heads", domain: integers(1, 256), default: whole(4), meaning: "heads of an attention", of: GAT },
         Entry { name: "dropout", domain: reals(0.0, 1.0, true, false), default: real(0.5), meaning: "share of each layer's input, and of attention, dropped in training", of: EVERY_TOWER },
@@ -91,6 +95,13 @@ pub static TABLE: [Entry; 24] = {
         Entry { name: "weight_decay", domain: reals(0.0, 10.0, true, true), default: real(5e-4), meaning: "L2 decay of all parameters", of: EVERY_MODEL },
         Entry { name: "features", domain: Choice(&["raw", "row"]), default: word("raw"), meaning: "features as they are, or with rows that sum to 1", of: EVERY_MODEL },
         Entry { name: "combinator", domain: Choice(&["concat", "add"]), default: word("concat"), meaning: "how towers meet", of: SEVERAL_TOWERS },
+        Entry { name: "preset", domain: Choice(&Preset::NAMES), default: word("ends"), meaning: "the configuration of a bank, for whatever is not set", of: BANK },
+        Entry { name: "channels", domain: Choice(&["ends", "ends-knn", "ranks"]), default: None, meaning: "the windows of a bank; unset, as all that follow: the preset's", of: BANK },
+        Entry { name: "norm", domain: Choice(&["l2", "none"]), default: None, meaning: "whether rows of a channel are divided by their norm", of: CHANNELLED },
+        Entry { name: "readout", domain: Choice(&["linear", "layers"]), default: None, meaning: "what follows the channels: a matrix, or two layers", of: CHANNELLED },
+        Entry { name: "input_dropout", domain: reals(0.0, 1.0, true, false), default: None, meaning: "share of each channel's input dropped in training", of: CHANNELLED },
+        Entry { name: "dropout_on", domain: Choice(&["features", "channels"]), default: None, meaning: "what input dropout acts on: features before a window, or the channel after it", of: BANK },
+        Entry { name: "readout_decay", domain: reals(0.0, 10.0, true, true), default: None, meaning: "L2 decay of a bank's readout", of: CHANNELLED },
         Entry { name: "mu", domain: reals(-2.0, 2.0, true, true), default: real(core::MU), meaning: "centre of the filter", of: WINDOWED },
         Entry { name: "sigma", domain: reals(0.0, 100.0, false, true), default: real(core::SIGMA), meaning: "width of the Gaussian filter", of: QDC },
         Entry { name: "gamma", domain: reals(0.0, 100.0, false, true), default: real(core::GAMMA), meaning: "half width of the band filter", of: BPDC },

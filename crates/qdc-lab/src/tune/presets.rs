@@ -6,10 +6,14 @@ use serde_json::{Value, json};
 
 use super::space::{Builder, SearchSpace};
 use crate::model::{NetworkKind, RewiringKind};
-use crate::{Error, Model};
+use crate::{Error, Model, Preset};
 
 /// The published space; ranges of our own where the publication gives none (MLP, SDRF, BPDC).
 pub(super) fn paper(model: Model) -> Result<SearchSpace, Error> {
+    if model.is_bank() {
+        let problem = format!("the published search knows no {model}: choose wide, or presets for the bank");
+        return Err(Error::SearchSpace { name: "paper".into(), problem });
+    }
     let mut space = Builder::default();
     for (number, tower) in model.towers().iter().enumerate() {
         space.search_of(number, "layers", Distribution::categorical([1, 2])?);
@@ -45,6 +49,9 @@ pub(super) fn paper(model: Model) -> Result<SearchSpace, Error> {
 
 /// What a careful practitioner would search.
 pub(super) fn wide(model: Model) -> Result<SearchSpace, Error> {
+    if model.is_bank() {
+        return wide_bank(model);
+    }
     let mut space = Builder::default();
     for (number, tower) in model.towers().iter().enumerate() {
         space.search_of(number, "layers", Distribution::categorical([1, 2, 3])?);
@@ -83,6 +90,37 @@ pub(super) fn wide(model: Model) -> Result<SearchSpace, Error> {
     space.search("learning_rate", Distribution::log_uniform(1e-3, 1e-1)?);
     space.search("weight_decay", Distribution::log_uniform(1e-7, 1e-1)?);
     space.finish("wide", model)
+}
+
+/// Around the presets of the bank; 60 to 100 trials serve.
+fn wide_bank(model: Model) -> Result<SearchSpace, Error> {
+    let mut space = Builder::default();
+    if model.has(|tower| tower.network == NetworkKind::Bank) {
+        space.search("channels", Distribution::categorical(["ends", "ends-knn", "ranks"])?);
+    }
+    space.search("hidden", Distribution::categorical([64, 128])?);
+    space.search("norm", Distribution::categorical(["l2", "none"])?);
+    space.search("readout", Distribution::categorical(["linear", "layers"])?);
+    space.search("dropout", Distribution::uniform(0.2, 0.9)?);
+    space.search("input_dropout", Distribution::categorical([0.0, 0.3, 0.5])?);
+    space.search("features", Distribution::categorical(["raw", "row"])?);
+    space.search("learning_rate", Distribution::log_uniform(1e-3, 0.05)?);
+    space.search("weight_decay", Distribution::log_uniform(1e-6, 0.03)?);
+    space.search("readout_decay", Distribution::log_uniform(1e-6, 0.01)?);
+    space.finish("wide", model)
+}
+
+/// The five configurations of the bank, each tried once.
+pub(super) fn presets(model: Model) -> Result<SearchSpace, Error> {
+    if !model.has(|tower| tower.network == NetworkKind::Bank) {
+        let problem = format!("presets are those of the bank; {model} has none");
+        return Err(Error::SearchSpace { name: "presets".into(), problem });
+    }
+    let mut space = Builder::default();
+    space.search("preset", Distribution::categorical(Preset::NAMES)?);
+    let mut space = space.finish("presets", model)?;
+    space.points = Preset::NAMES.iter().map(|name| [("preset".to_owned(), json!(name))].into()).collect();
+    Ok(space)
 }
 
 /// The parameters of SDRF, the same in both spaces.

@@ -20,6 +20,7 @@ use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
 use super::trial::{Trial, Verdict};
 use super::{identity, rescore};
+use crate::model::NetworkKind;
 use crate::{Error, Patience, Rewirings, Scores, Summary};
 
 /// What to search, and within which limits.
@@ -145,6 +146,9 @@ pub fn search(
     let experiment = identity::record(search)?;
     identity::identify(&mut study, &experiment)?;
     identity::describe(&mut study, search)?;
+    if study.is_empty() {
+        space.points.iter().try_for_each(|point| study.enqueue(point))?;
+    }
     let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
@@ -220,7 +224,8 @@ fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Er
     let has = |name: &str| search.space.space.get(name).is_some();
     let nearest = has("pairs") || search.space.fixed.get("pairs").is_some_and(Value::is_number);
     let looped = has("self_loop") || search.space.fixed.contains_key("self_loop");
-    if !windowed || !nearest || looped {
+    let ranks = search.space.model.has(|tower| tower.network == NetworkKind::Bank); // windows by rank need it
+    if !ranks && (!windowed || !nearest || looped) {
         return Ok(rewirings.with_resources(resources));
     }
     let transition = Transition::new(&search.dataset.graph);

@@ -1,6 +1,7 @@
 //! Search spaces: what of a model is searched, and what is fixed.
 //!
-//! `paper` is the appendix of the published method to the letter; `wide` is what a careful practitioner would search.
+//! `paper` is the appendix of the published method to the letter; `wide` is what a careful practitioner would search;
+//! `presets` tries the five configurations of the bank.
 //! A user's own is a TOML file:
 //!
 //! ```toml
@@ -35,6 +36,8 @@ pub struct SearchSpace {
     pub space: Space,
     /// What is fixed.
     pub fixed: BTreeMap<String, Value>,
+    /// Points to be tried first, in order; where there are some, the search tries them and no others.
+    pub points: Vec<BTreeMap<String, Value>>,
 }
 
 impl SearchSpace {
@@ -43,6 +46,7 @@ impl SearchSpace {
         match name {
             "paper" => presets::paper(model),
             "wide" => presets::wide(model),
+            "presets" => presets::presets(model),
             path => {
                 let unreadable = |problem: String| Error::SearchSpace { name: path.to_owned(), problem };
                 let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
@@ -89,6 +93,11 @@ impl SearchSpace {
             }
         }
         Ok(values)
+    }
+
+    /// How many trials there are to be, where `asked` were asked for: given points are tried, and no others.
+    pub fn trials(&self, asked: usize) -> usize {
+        if self.points.is_empty() { asked } else { self.points.len() }
     }
 
     /// The space for people: a line a parameter.
@@ -183,6 +192,7 @@ impl Builder {
             model,
             space: Space::new(self.searched)?,
             fixed: self.fixed,
+            points: Vec::new(),
         };
         let mut defaults = space.hyperparameters(&BTreeMap::new())?;
         for (parameter, distribution) in space.space.iter() {

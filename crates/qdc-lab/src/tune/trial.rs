@@ -117,8 +117,8 @@ impl Trial<'_> {
         on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Result<RunRecord, Error> {
         let Search { dataset, seed, .. } = *self.search;
-        let rewired = self.rewirings.of_model(hyperparameters, seed, watch)?;
-        if let Some(limit) = self.search.memory {
+        if let (Some(limit), false) = (self.search.memory, hyperparameters.model().is_bank()) {
+            let rewired = self.rewirings.of_model(hyperparameters, seed, watch)?;
             let entries: usize = rewired.iter().map(|made| made.matrix.matrix().entries()).sum();
             let needed = memory(hyperparameters, dataset, entries);
             if needed > limit {

@@ -1,0 +1,131 @@
+//! A model made ready for a dataset: what a run trains on every split, and a saved model predicts with.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use qdc_core::{Metric, Watch};
+use qdc_data::Dataset;
+use qdc_nn::training::{Keep, Schedule, Scores, Trained};
+use qdc_nn::{Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainer};
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use crate::architecture::{architecture, inputs};
+use crate::bank::PreparedBank;
+use crate::rewiring::{Rewired, Rewirings};
+use crate::{Error, Hyperparameters, Patience};
+
+/// A model with everything it runs over.
+pub(crate) enum Prepared {
+    /// Layers over matrices.
+    Towers {
+        /// The network's shape.
+        architecture: Architecture,
+        /// What it runs over.
+        inputs: Inputs<f32>,
+    },
+    /// Channels.
+    Bank(PreparedBank),
+}
+
+/// What Adam wants to know.
+#[derive(Deserialize)]
+struct Optimiser {
+    learning_rate: f64,
+    weight_decay: f64,
+}
+
+impl Prepared {
+    /// Makes the rewirings (or finds them) or the channels of a model; gives the rewirings besides.
+    pub(crate) fn new(
+        values: &Hyperparameters,
+        dataset: &Dataset,
+        classes: usize,
+        rewirings: &Rewirings<'_>,
+        seed: u64,
+        watch: &Watch,
+    ) -> Result<(Self, Vec<Rewired>), Error> {
+        if values.model().is_bank() {
+            let Dataset { graph, features, .. } = dataset;
+            let spectrum = rewirings.spectrum(watch);
+            let bank = PreparedBank::new(values, graph, features, classes, spectrum, watch)?;
+            return Ok((Self::Bank(bank), Vec::new()));
+        }
+        let rewired = rewirings.of_model(values, seed, watch)?;
+        let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
+        let architecture = architecture(values, classes);
+        Ok((Self::Towers { architecture, inputs: inputs(dataset, values, matrices)? }, rewired))
+    }
+
+    /// How to train it.
+    pub(crate) fn schedule(&self, values: &Hyperparameters, patience: Patience, metric: Metric) -> Schedule {
+        let Optimiser { learning_rate, weight_decay } = match self {
+            Self::Towers { .. } => values.of_model(),
+            Self::Bank(PreparedBank { learning_rate, weight_decay, .. }) => {
+                Optimiser { learning_rate: *learning_rate, weight_decay: *weight_decay }
+            }
+        };
+        let Patience { max_steps, stopping } = patience;
+        Schedule { learning_rate, weight_decay, max_steps, stopping, metric }
+    }
+
+    /// Trains the runs given: layers by `trainer`, banks on rayon's current pool. See [`Trainer::train`].
+    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
+    pub(crate) fn train(
+        &self,
+        labels: &[u32],
+        runs: &[BatchRun<'_>],
+        schedule: &Schedule,
+        keep: Keep,
+        trainer: &dyn Trainer,
+        watch: &Watch,
+        on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Option<Trained<f32>>>, Error> {
+        let bank = match self {
+            Self::Towers { architecture, inputs } => {
+                let batch = Batch { architecture, inputs, labels, runs, schedule, keep };
+                return Ok(trainer.train(&batch, watch, on_end)?);
+            }
+            Self::Bank(bank) => bank,
+        };
+        let stop = AtomicBool::new(false);
+        let train = |run: &BatchRun<'_>| {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let trained = bank.train_split(labels, run.split, run.number, schedule, run.seed, keep, watch)?;
+            if on_end(&trained.scores).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            Ok(Some(trained))
+        };
+        runs.par_iter().with_max_len(1).map(train).collect()
+    }
+
+    /// The file of a saved model with these weights.
+    pub(crate) fn to_bytes(&self, weights: &[f32], configuration: &str) -> Result<Vec<u8>, Error> {
+        fn filled(mut network: impl Learner<f32>, weights: &[f32], configuration: &str) -> Vec<u8> {
+            network.weights_mut().copy_from_slice(weights);
+            qdc_nn::to_bytes(&network, configuration)
+        }
+        Ok(match self {
+            Self::Towers { architecture, inputs } => {
+                filled(Network::new(architecture, inputs, 0)?, weights, configuration)
+            }
+            Self::Bank(bank) => filled(bank.network()?, weights, configuration),
+        })
+    }
+
+    /// The logits of saved weights.
+    pub(crate) fn predict(&self, saved: &Saved) -> Result<Matrix<f32>, Error> {
+        fn logits(mut network: impl Learner<f32>, saved: &Saved) -> Result<Matrix<f32>, Error> {
+            saved.fill(&mut network)?;
+            Ok(network.forward(Pass::Evaluate).clone())
+        }
+        match self {
+            Self::Towers { architecture, inputs } => logits(Network::new(architecture, inputs, 0)?, saved),
+            Self::Bank(bank) => logits(bank.network()?, saved),
+        }
+    }
+}
