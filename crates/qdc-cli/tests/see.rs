@@ -177,6 +177,36 @@ fn the_page_tells_the_kernels_own_numbers_and_warns_of_the_identity() {
 }
 
 #[test]
+fn a_study_whose_best_kernel_is_the_identity_is_called_an_mlp() {
+    let folder = tempfile::tempdir().unwrap();
+    for (model, share) in [("gcn+qdc", 0.999), ("gcn+bpdc", 0.9), ("gcn+multiscale", 0.999)] {
+        let storage = qdc_tune::storage::Sqlite::open(folder.path().join("s.db")).unwrap();
+        let space = Space::new([("mu", Distribution::uniform(-1.0, 1.0).unwrap())]).unwrap();
+        let mut study = Study::open(storage, model, Direction::Maximize, space).unwrap();
+        for (key, value) in [("dataset", "elsewhere"), ("model", model)] {
+            study.set_attribute(key, value.into()).unwrap();
+        }
+        let asked = study.ask().unwrap();
+        let outcome = Outcome::complete(0.5)
+            .with("test", serde_json::json!([0.4, 0.6]))
+            .with("test_mean", 0.5)
+            .with("test_std", 0.1)
+            .with("kernel", serde_json::json!({ "diagonal_share": share }));
+        study.tell(&asked, outcome).unwrap();
+    }
+    json(folder.path(), "report s.db -o r.html");
+    let page = read(folder.path(), "r.html");
+    assert_eq!(page.matches(IDENTITY).count(), 1);
+    assert!(
+        page.contains("less than 1 % of its weight) for gcn+qdc on elsewhere."),
+        "a second tower sees the graph"
+    );
+    json(folder.path(), "figure comparison s.db -o c.svg");
+    let svg = read(folder.path(), "c.svg");
+    assert!(svg.contains(">gcn+qdc *<") && !svg.contains("bpdc *") && !svg.contains("multiscale *"));
+}
+
+#[test]
 fn a_report_trains_every_split_of_a_small_dataset_and_its_page_lets_one_be_picked() {
     let folder = tempfile::tempdir().unwrap();
     json(folder.path(), &format!("report {GRAPH} -o r.html"));

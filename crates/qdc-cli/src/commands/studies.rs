@@ -93,6 +93,7 @@ fn read_trials(storage: &mut dyn Storage) -> Result<Vec<TrialPoint>, Failure> {
                 continue;
             };
             let number = |name: &str| trial.parameter(name).as_ref().and_then(Value::as_f64);
+            let kernel = trial.user_attributes.get("kernel");
             points.push(TrialPoint {
                 dataset: dataset.clone(),
                 model: model.clone(),
@@ -101,6 +102,9 @@ fn read_trials(storage: &mut dyn Storage) -> Result<Vec<TrialPoint>, Failure> {
                 mu: number("mu"),
                 sigma: number("sigma"),
                 epsilon: number("epsilon"),
+                diagonal_share: kernel
+                    .and_then(|kernel| kernel.get("diagonal_share"))
+                    .and_then(Value::as_f64),
             });
         }
     }

@@ -21,6 +21,8 @@ pub struct TrialPoint {
     pub sigma: Option<f64>,
     /// Threshold of the kernel, for models that have one.
     pub epsilon: Option<f64>,
+    /// The share of the diagonal in what the kernel keeps, where it was recorded.
+    pub diagonal_share: Option<f64>,
 }
 
 /// The trial a search would choose: the best on validation, of equals the first.
@@ -51,13 +53,15 @@ pub(super) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 
 /// The trials as csv.
 pub(super) fn csv<'a>(trials: impl IntoIterator<Item = &'a TrialPoint>) -> String {
-    let mut text = String::from("dataset,model,validation_accuracy,test_accuracy,mu,sigma,epsilon\n");
+    let mut text =
+        String::from("dataset,model,validation_accuracy,test_accuracy,mu,sigma,epsilon,diagonal_share\n");
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     for trial in trials {
         let TrialPoint { dataset, model, validation, test, .. } = trial;
         let [mu, sigma, epsilon] = [trial.mu, trial.sigma, trial.epsilon].map(number);
+        let diagonal = number(trial.diagonal_share);
         let (dataset, model) = (field(dataset), field(model));
-        let _ = writeln!(text, "{dataset},{model},{validation},{test},{mu},{sigma},{epsilon}");
+        let _ = writeln!(text, "{dataset},{model},{validation},{test},{mu},{sigma},{epsilon},{diagonal}");
     }
     text
 }
@@ -70,7 +74,16 @@ pub(super) mod tests {
     pub(crate) fn trial(model: &str, test: f64, mu: Option<f64>) -> TrialPoint {
         let sigma = mu.map(|_| 0.2);
         let (dataset, model) = ("cornell".into(), model.into());
-        TrialPoint { dataset, model, validation: 1.0 - test, test, mu, sigma, epsilon: None }
+        TrialPoint {
+            dataset,
+            model,
+            validation: 1.0 - test,
+            test,
+            mu,
+            sigma,
+            epsilon: None,
+            diagonal_share: None,
+        }
     }
 
     #[test]
@@ -83,6 +96,6 @@ pub(super) mod tests {
     #[test]
     fn a_dataset_whose_name_has_commas_is_one_column_of_the_csv() {
         let named = TrialPoint { dataset: "csbm:n=60,seed=1".into(), ..trial("gcn", 0.5, None) };
-        assert!(csv(&[named]).contains("\n\"csbm:n=60,seed=1\",gcn,0.5,0.5,,,\n"));
+        assert!(csv(&[named]).contains("\n\"csbm:n=60,seed=1\",gcn,0.5,0.5,,,,\n"));
     }
 }

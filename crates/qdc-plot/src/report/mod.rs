@@ -13,6 +13,10 @@ use crate::{Error, Figure, Reading, colour};
 
 pub use sliders::INTERACTIVE_LIMIT;
 
+/// A kernel whose diagonal carries more of the weight than this leaves a network nothing but each vertex's own
+/// features. The sliders of the page warn at the same share.
+pub const NEARLY_IDENTITY: f64 = 0.99;
+
 /// A table; a click, Enter or Space on a heading sorts it.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Table {

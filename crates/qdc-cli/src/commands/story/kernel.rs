@@ -4,17 +4,13 @@ use qdc_core::homophily::{Homophily, homophily_of};
 use qdc_core::kernel::{BuiltKernel, KernelReport};
 use qdc_plot::Report;
 use qdc_plot::panel::round;
-use qdc_plot::report::Window;
+use qdc_plot::report::{NEARLY_IDENTITY, Window};
 
 use super::Subject;
 use crate::failure::Failure;
 
-/// A kernel whose diagonal carries more of the weight than this leaves a network nothing but each vertex's own
-/// features.
-const NEARLY_IDENTITY: f64 = 0.99;
-
 /// The title of the notice; the sliders of the page say the same.
-const IDENTITY: &str = "Nearly the identity: this network is an MLP.";
+pub(super) const IDENTITY: &str = "Nearly the identity: this network is an MLP.";
 
 /// What the kernel keeps, how much of it joins vertices, whether like vertices, and how exact it is.
 pub(super) fn tell_kernel(report: Report, subject: &Subject<'_>) -> Result<Report, Failure> {

@@ -1,9 +1,11 @@
 //! Studies: models compared, the table, all trials, and how accuracy depends on the window.
 
+use qdc_lab::table::Cell;
 use qdc_plot::Report;
-use qdc_plot::figures::{self, ModelScore};
-use qdc_plot::report::Table;
+use qdc_plot::figures::{self, ModelScore, TrialPoint};
+use qdc_plot::report::{NEARLY_IDENTITY, Table};
 
+use super::kernel::IDENTITY;
 use crate::commands::studies::Studies;
 use crate::failure::Failure;
 
@@ -16,9 +18,20 @@ pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
         deviation: cell.test_std,
         splits: cell.test.clone(),
         published: cell.published,
-        identity: false,
+        identity: cell.model.towers().len() == 1
+            && of_cell(studies, cell)
+                .and_then(|trial| trial.diagonal_share)
+                .is_some_and(|s| s > NEARLY_IDENTITY),
     });
     cells.collect()
+}
+
+/// The trial that validation chose in the studies of a cell.
+fn of_cell<'a>(studies: &'a Studies, cell: &Cell) -> Option<&'a TrialPoint> {
+    let model = cell.model.to_string();
+    figures::chosen(
+        studies.trials.iter().filter(|trial| trial.dataset == cell.dataset && trial.model == model),
+    )
 }
 
 /// Studies: the models compared, the table, all trials, and how accuracy depends on the window.
@@ -31,7 +44,7 @@ pub(crate) fn tell_studies(mut report: Report, studies: &Studies) -> Result<Repo
         report = report.figure("Models compared", caption, |width| {
             figures::comparison("test accuracy (%)", &scores, width)
         })?;
-        report = report.table(&table(studies));
+        report = warn_of_identity(report, &scores).table(&table(studies));
     }
     let caption = "The spread of test accuracy over all trials of a search. White line: the median trial; ring: the trial that \
                    validation chose.";
@@ -45,18 +58,33 @@ pub(crate) fn tell_studies(mut report: Report, studies: &Studies) -> Result<Repo
     Ok(report)
 }
 
+/// Names the models whose best kernel is nearly the identity.
+fn warn_of_identity(report: Report, scores: &[ModelScore]) -> Report {
+    let named: Vec<String> = scores
+        .iter()
+        .filter(|score| score.identity)
+        .map(|score| format!("{} on {}", score.model, score.dataset))
+        .collect();
+    if named.is_empty() {
+        return report;
+    }
+    let text = format!(
+        "The kernel that validation chose joins hardly any vertices (less than 1 % of its weight) for {}. What such a network \
+         gains over the plain one, it gains by ignoring the graph: compare it with the MLP.",
+        named.join(", ")
+    );
+    report.notice(IDENTITY, &text)
+}
+
 fn table(studies: &Studies) -> Table {
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     let both = |(mean, deviation): (f64, f64)| format!("{} ± {}", percent(mean), percent(deviation));
     let rows = studies.table.cells.iter().map(|cell| {
-        let model = cell.model.to_string();
-        let of_cell =
-            studies.trials.iter().filter(|trial| trial.dataset == cell.dataset && trial.model == model);
-        let best = figures::chosen(of_cell);
+        let best = of_cell(studies, cell);
         let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
         vec![
             cell.dataset.clone(),
-            model,
+            cell.model.to_string(),
             both((cell.test_mean, cell.test_std)),
             percent(cell.validation),
             cell.published.map_or(String::new(), both),
