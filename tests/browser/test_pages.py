@@ -56,6 +56,7 @@ def sliders_recompute_the_kernel(browser):
         assert shown(browser, "entries") == str(report["entries"]), (shown(browser, "entries"), report["entries"])
         assert shown(browser, "empty") == str(report["empty_rows"])
         assert shown(browser, "density") == f"{100 * report['density']:.2f} %"
+        assert shown(browser, "diagonal") == f"{100 * report['diagonal_share']:.1f} %"
         expected = {}
         with open(here("kernel.csv"), newline="") as file:
             for row in csv.reader(file):

@@ -1,7 +1,7 @@
 //! A kernel's own numbers, in words.
 
 use qdc_core::homophily::{Homophily, homophily_of};
-use qdc_core::kernel::{BuiltKernel, KernelReport};
+use qdc_core::kernel::KernelReport;
 use qdc_plot::Report;
 use qdc_plot::panel::round;
 use qdc_plot::report::{NEARLY_IDENTITY, Window};
@@ -16,7 +16,7 @@ pub(super) const IDENTITY: &str = "Nearly the identity: this network is an MLP."
 pub(super) fn tell_kernel(report: Report, subject: &Subject<'_>) -> Result<Report, Failure> {
     let Subject { source, window, kernel, .. } = subject;
     let mut paragraphs = vec![kept(*window, &kernel.report)];
-    if let Some(share) = diagonal_share(kernel) {
+    if let Some(share) = kernel.report.diagonal_share {
         paragraphs.push(format!(
             "Its diagonal carries {} of its weight: so much of what a network hears at a vertex comes from the vertex itself.",
             percent(share)
@@ -28,7 +28,7 @@ pub(super) fn tell_kernel(report: Report, subject: &Subject<'_>) -> Result<Repor
     }
     paragraphs.push(accuracy(&kernel.report));
     let report = report.text("The kernel in words", paragraphs);
-    Ok(match diagonal_share(kernel) {
+    Ok(match kernel.report.diagonal_share {
         None => report.notice(
             "The kernel is empty.",
             "No entry reaches the threshold: a network on it sees nothing. Lower epsilon, or widen the window.",
@@ -36,21 +36,13 @@ pub(super) fn tell_kernel(report: Report, subject: &Subject<'_>) -> Result<Repor
         Some(share) if share > NEARLY_IDENTITY => report.notice(
             IDENTITY,
             &format!(
-                "Only {} of the kernel's weight joins different vertices, so that a network on it sees each vertex's own \
+                "{} of the kernel's weight joins different vertices, so that a network on it sees each vertex's own \
                  features and hardly anything else. What it gains over the plain graph, it gains by ignoring the graph.",
-                percent(1.0 - share)
+                if share < 1.0 { format!("Only {}", percent(1.0 - share)) } else { "None".to_owned() }
             ),
         ),
         Some(_) => report,
     })
-}
-
-/// The share of the diagonal in the sum of what was kept; none of an empty kernel.
-fn diagonal_share(kernel: &BuiltKernel) -> Option<f64> {
-    let all: f64 = kernel.matrix.values().iter().map(|value| value.abs()).sum();
-    let diagonal: f64 =
-        (0..kernel.matrix.rows()).filter_map(|row| kernel.matrix.get(row, row as u32)).map(f64::abs).sum();
-    (all > 0.0).then(|| diagonal / all)
 }
 
 fn kept(window: Window, report: &KernelReport) -> String {
@@ -63,7 +55,7 @@ fn kept(window: Window, report: &KernelReport) -> String {
         report.pairs,
         scientific(epsilon),
         report.entries,
-        report.entries as f64 / report.nodes.max(1) as f64,
+        report.entries_per_row,
         percent(report.density)
     );
     match report.empty_rows {
@@ -83,10 +75,11 @@ fn homophily(before: Homophily, after: Homophily) -> String {
         0 => {}
         1 => text += " One vertex has no neighbour in the kernel and counts 0.",
         many => {
-            text += &format!(
-                " {many} vertices have no neighbour in the kernel and count 0; among the others it is {:.3}.",
-                after.node_with_neighbours
-            );
+            text += &format!(" {many} vertices have no neighbour in the kernel and count 0");
+            text += &match after.node_with_neighbours {
+                0.0 => ".".to_owned(),
+                others => format!("; among the others it is {others:.3}."),
+            };
         }
     }
     text
@@ -98,8 +91,9 @@ fn accuracy(report: &KernelReport) -> String {
     let within = match (report.error_bound, report.error_estimate) {
         (Some(bound), _) => format!("proved to lie within {} of the exact one", scientific(bound)),
         (None, Some(estimate)) => {
+            let how = report.error_estimate_how.as_ref().map_or(String::new(), |how| format!(" ({how})"));
             format!(
-                "estimated to lie within about {} of the exact one; nothing is proved",
+                "estimated to lie within about {} of the exact one{how}; nothing is proved",
                 scientific(estimate)
             )
         }

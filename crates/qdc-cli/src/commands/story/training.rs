@@ -4,11 +4,13 @@ use std::ops::ControlFlow;
 
 use qdc_core::Watch;
 use qdc_data::Dataset;
-use qdc_lab::{Hyperparameters, Keep, Model, Patience, RewiringKind, Rewirings, Run, Training};
+use qdc_lab::{
+    Hyperparameters, Keep, Model, Patience, RewiringKind, RewiringReport, Rewirings, Run, RunRecord, Training,
+};
 use qdc_nn::Cpu;
 use qdc_plot::Report;
 use qdc_plot::figures::{self, Curve, Layer, ModelScore};
-use qdc_plot::report::{Table, Window};
+use qdc_plot::report::{NEARLY_IDENTITY, Table, Window};
 
 use crate::failure::Failure;
 
@@ -85,7 +87,15 @@ fn score(run: &Run) -> ModelScore {
         deviation: record.test_std,
         splits: record.splits.iter().map(|split| split.test).collect(),
         published: None,
-        identity: false,
+        identity: diagonal_share(record).is_some_and(|share| share > NEARLY_IDENTITY),
+    }
+}
+
+/// The share of the diagonal in the kernel of a network that sees nothing else of the graph.
+fn diagonal_share(record: &RunRecord) -> Option<f64> {
+    match &record.kernel {
+        Some(RewiringReport::Kernel(report)) if record.model.towers().len() == 1 => report.diagonal_share,
+        _ => None,
     }
 }
 
