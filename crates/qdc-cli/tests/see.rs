@@ -184,7 +184,7 @@ fn a_study_whose_best_kernel_is_the_identity_is_called_an_mlp() {
         let space = Space::new([("mu", Distribution::uniform(-1.0, 1.0).unwrap())]).unwrap();
         let mut study = Study::open(storage, model, Direction::Maximize, space).unwrap();
         for (key, value) in [("dataset", "elsewhere"), ("model", model)] {
-            study.set_attribute(key, value.into()).unwrap();
+            study.set_attribute(key, serde_json::json!(value)).unwrap();
         }
         let asked = study.ask().unwrap();
         let outcome = Outcome::complete(0.5)
