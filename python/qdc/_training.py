@@ -10,7 +10,6 @@ from . import _core
 from ._call import Progress, Report, call, whole
 from ._spectrum import Spectrum
 from .datasets import Dataset, load
-from .errors import ParameterError
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -36,9 +35,10 @@ def train(
     ``+multiscale``. Hyper-parameters are keywords: ``layers hidden heads dropout learning_rate weight_decay mu sigma
     gamma alpha time epsilon top_k pairs ...``; those not given have the defaults of ``qdc train``. The best step by
     validation is kept, and scored on the test vertices. ``seeds`` trains every split with that many seeds from ``seed``
-    on: means are over splits and seeds, the standard deviation over splits. ``spectrum``, the eigenpairs of the dataset's graph, saves
-    computing them again for every mu and sigma. ``device`` is ``cpu``, ``cuda``, or ``auto``: a CUDA device where there is
-    one, otherwise the CPU.
+    on: means are over splits and seeds, the standard deviation over splits. ``spectrum``, the eigenpairs of the
+    dataset's graph, saves computing them again for every mu and sigma; those of another graph, or of another
+    self-loop weight than the model's, raise ``ParameterError``. ``device`` is ``cpu``, ``cuda``, or ``auto``: a CUDA
+    device where there is one, otherwise the CPU.
 
     The record is what ``qdc train --json`` prints: ``test_mean``, ``test_std``, ``validation_mean``, ``splits``,
     ``hyperparameters``, ``kernel``, ``seconds``, ... Accuracies are fractions.
@@ -49,8 +49,6 @@ def train(
     (2, True)
     """
     read = as_dataset(dataset, data_dir)
-    if spectrum is not None and spectrum.nodes != read.graph.nodes:
-        raise ParameterError(f"a spectrum of {spectrum.nodes} vertices for a graph of {read.graph.nodes}")
     chosen = None if splits is None else list(splits)
     pairs = None if spectrum is None else spectrum._core
     steps = None if max_steps is None else whole("max_steps", max_steps, at_least=1)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_core::Resources;
+use qdc_core::{Resources, Transition};
 use qdc_cuda::Choice;
 use qdc_lab::{Hyperparameters, Keep, Model, Patience, Rewirings, Training};
 
@@ -55,6 +55,11 @@ pub(crate) fn train<'py>(
     let dataset = dataset.0;
     let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
     let run = call.run(py, move |watch| {
+        if let Some(spectrum) = &spectrum {
+            // Of this graph; a self-loop weight other than the model's is noticed where a kernel is made.
+            let transition = Transition::with_self_loop(&dataset.graph, spectrum.self_loop)?;
+            spectrum.spectrum.origin().check(&transition)?;
+        }
         let resources =
             spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
         let rewirings = Rewirings::new(&dataset.graph).with_resources(resources);

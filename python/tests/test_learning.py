@@ -116,3 +116,16 @@ def test_a_search_is_kept_in_a_file_that_optuna_opens(tmp_path: Path) -> None:
     assert in_memory["trials"] == 2
     with pytest.raises(qdc.ParameterError, match="sampler"):
         qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=2, sampler="grid")  # type: ignore[arg-type]
+
+
+def test_eigenpairs_of_another_matrix_are_refused() -> None:
+    dataset = qdc.datasets.load("csbm:n=120,homophily=0.1,seed=0")
+    other = qdc.Spectrum(qdc.datasets.load("csbm:n=120,homophily=0.1,seed=1").graph)
+    with pytest.raises(qdc.errors.ParameterError, match="another transition matrix"):
+        qdc.train(dataset, "gcn+qdc", spectrum=other, splits=[0], pairs=16)
+    smaller = qdc.Spectrum(qdc.datasets.load("csbm:n=100,homophily=0.1,seed=0").graph)
+    with pytest.raises(qdc.errors.ParameterError, match="number of vertices"):
+        qdc.train(dataset, "gcn", spectrum=smaller, splits=[0])
+    heavier = qdc.Spectrum(dataset.graph, self_loop=2.0)
+    with pytest.raises(qdc.errors.ParameterError, match="self-loop weight"):
+        qdc.train(dataset, "gcn+qdc", spectrum=heavier, splits=[0], pairs=16)

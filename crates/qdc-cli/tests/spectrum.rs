@@ -42,11 +42,59 @@ fn the_report_has_the_keys_scripts_rely_on_and_the_file_holds_the_pairs() {
     }
     let npz = Npz::open(&file).unwrap();
     let values = npz.vector::<f64>("eigenvalues").unwrap();
+    let all = json(&qdc(folder.path(), &["spectrum", "karate", "--json", "-o", "all.npz"]));
+    assert!(all["gap_below"].is_null() && all["gap_above"].is_null(), "nothing lies beyond: {all}");
+    let everything = Npz::open(folder.path().join("all.npz")).unwrap().vector::<f64>("eigenvalues").unwrap();
+    let (first, last) = (values[0], values[values.len() - 1]);
+    let below = everything.iter().copied().filter(|value| *value < first - 1e-8).fold(f64::MIN, f64::max);
+    let above = everything.iter().copied().filter(|value| *value > last + 1e-8).fold(f64::MAX, f64::min);
+    for (gap, truth) in [("gap_below", first - below), ("gap_above", above - last)] {
+        let gap = report[gap].as_f64().unwrap();
+        assert!(gap <= truth + 1e-14 && gap > 0.1 * truth, "{gap} of {truth}");
+    }
     let (rows, columns, vectors) = npz.matrix::<f64>("eigenvectors").unwrap();
     assert_eq!((rows, columns), (34, values.len()));
     assert_eq!(report["pairs"], values.len());
     let norm: f64 = (0..rows).map(|row| vectors[row * columns].powi(2)).sum();
     assert!((norm - 1.0).abs() < 1e-12, "columns are vectors");
+}
+
+#[test]
+fn the_pairs_nearest_to_a_far_point_are_those_at_the_end_of_the_spectrum() {
+    let folder = tempfile::tempdir().unwrap();
+    for solver in ["auto", "window", "lobpcg", "dense"] {
+        let report = |mu: &str| {
+            let around = format!("--around={mu}");
+            json(&qdc(
+                folder.path(),
+                &["spectrum", "cycle:601", "--pairs", "5", &around, "--solver", solver, "--json"],
+            ))
+        };
+        for mu in ["5", "1e6", "1e300"] {
+            let high = report(mu);
+            assert_eq!((&high["pairs"], &high["counted"]), (&5.into(), &5.into()), "{solver}: {high}");
+            assert!((high["largest"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{solver}");
+            let low = report(&format!("-{mu}"));
+            let end = (1.0 + 2.0 * (std::f64::consts::TAU * 300.0 / 601.0).cos()) / 3.0;
+            assert!((low["smallest"].as_f64().unwrap() - end).abs() < 1e-12, "{solver}: {low}");
+            assert_eq!(low["pairs"], 6, "{solver}: they come in twos");
+        }
+    }
+}
+
+#[test]
+fn the_report_names_the_method_that_was_really_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let method = |arguments: &[&str]| {
+        let all = [&["spectrum", "cycle:2000", "--json"], arguments].concat();
+        let report = json(&qdc(folder.path(), &all));
+        (report["solver"].as_str().unwrap().to_owned(), report["method"].as_str().unwrap().to_owned())
+    };
+    let names = |solver: &str, method: &str| (solver.to_owned(), method.to_owned());
+    assert_eq!(method(&["--pairs", "8", "--around", "0.3"]), names("window", "shift-invert"));
+    assert_eq!(method(&["--pairs", "8", "--solver", "lobpcg"]), names("lobpcg", "lobpcg"));
+    assert_eq!(method(&["--pairs", "1500", "--solver", "window"]), names("dense", "dense"));
+    assert_eq!(method(&["--pairs", "8", "--solver", "dense"]), names("dense", "dense"));
 }
 
 #[test]

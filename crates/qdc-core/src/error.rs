@@ -191,12 +191,14 @@ pub enum Error {
     },
 
     /// Eigenpairs belong to another matrix.
-    #[error("the spectrum belongs to another graph: it has {spectrum} vertices, this one has {nodes}")]
+    #[error("the eigenpairs belong to another transition matrix: {what} {theirs}, expected {expected}")]
     ForeignSpectrum {
-        /// Vertices of the spectrum.
-        spectrum: usize,
-        /// Vertices of the graph.
-        nodes: usize,
+        /// What differs.
+        what: &'static str,
+        /// The spectrum's.
+        theirs: String,
+        /// The graph's.
+        expected: String,
     },
 
     /// A stored recipe names a filter that only the program that made it has.

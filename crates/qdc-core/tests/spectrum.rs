@@ -2,7 +2,7 @@
 
 use faer::{Mat, Side};
 use proptest::prelude::*;
-use qdc_core::spectrum::{Eigensolver, Pairs, Spectrum, groups, structure::Structure};
+use qdc_core::spectrum::{Eigensolver, Method, Pairs, Spectrum, groups, structure::Structure};
 use qdc_core::watch::{Observer, PhaseId};
 use qdc_core::{EdgeRule, Error, Graph, Route, Symmetrize, Transition, Watch};
 
@@ -99,9 +99,12 @@ fn branches(copies: u64) -> Transition {
     unweighted((1 + copies * LENGTH) as usize, (0..copies).flat_map(branch))
 }
 
-/// Vertices joined at random, by a fixed rule.
+/// Vertices joined at random, three edges for each, by a fixed rule.
 fn scattered(nodes: u64) -> Transition {
-    unweighted(nodes as usize, (0..nodes * 2).map(|i| ((i * i * 7 + 3 * i) % nodes, (i * 31 + 5) % nodes)))
+    let pick = |i: u64| {
+        (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 33
+    };
+    unweighted(nodes as usize, (0..nodes * 3).map(|i| (pick(2 * i) % nodes, pick(2 * i + 1) % nodes)))
 }
 
 #[test]
@@ -128,8 +131,8 @@ fn lobpcg_is_right_on_graphs_large_enough_to_iterate() {
 }
 
 #[test]
-fn results_do_not_depend_on_the_number_of_threads() {
-    let transition = scattered(450);
+fn results_do_not_depend_on_the_number_of_threads_nor_on_the_call() {
+    let transition = scattered(620);
     let solve = |threads: usize, solver: Route| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
@@ -137,11 +140,97 @@ fn results_do_not_depend_on_the_number_of_threads() {
             solver.solve(&transition, &Watch::silent()).unwrap()
         })
     };
-    for solver in [Route::Dense, Route::Window] {
-        let (one, three) = (solve(1, solver), solve(3, solver));
-        assert_eq!(one.eigenvalues(), three.eigenvalues());
-        assert_eq!(one.vectors(), three.vectors());
+    for solver in ROUTES {
+        let one = solve(1, solver);
+        for other in [solve(1, solver), solve(2, solver), solve(3, solver)] {
+            assert_eq!(one.eigenvalues(), other.eigenvalues(), "{solver}");
+            assert_eq!(one.vectors(), other.vectors(), "{solver}");
+            assert_eq!(one.report(), other.report(), "{solver}");
+        }
     }
+}
+
+#[test]
+fn the_gaps_beside_a_window_are_lower_bounds_and_not_idle_ones() {
+    let transition = scattered(620);
+    let truth = reference(&transition).0;
+    for solver in ROUTES {
+        for (mu, count) in [(-1.5, 4), (-0.3, 12), (0.2, 25), (1.0, 3)] {
+            let solver = Eigensolver::new().pairs(Pairs::Nearest(count)).around(mu).solver(solver);
+            let spectrum = solver.solve(&transition, &Watch::silent()).unwrap();
+            let every = 0..spectrum.pairs();
+            let (first, last) = (spectrum.eigenvalues()[0], spectrum.eigenvalues()[every.end - 1]);
+            let below = truth.iter().copied().filter(|value| *value < first - 1e-8).reduce(f64::max);
+            let above = truth.iter().copied().filter(|value| *value > last + 1e-8).reduce(f64::min);
+            let sides = [
+                (spectrum.gap_below(&every).unwrap(), below.map(|value| first - value)),
+                (spectrum.gap_above(&every).unwrap(), above.map(|value| value - last)),
+            ];
+            for (gap, true_gap) in sides {
+                match true_gap {
+                    None => assert_eq!(gap, f64::INFINITY),
+                    Some(truth) => {
+                        assert!(gap <= truth + 1e-12, "{gap:e} of {truth:e}");
+                        assert!(gap >= 1e-3 * truth, "{gap:e} of {truth:e}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_spectrum_knows_the_gaps_beside_itself() {
+    let spectrum = Eigensolver::new().solve(&scattered(60), &Watch::silent()).unwrap();
+    let values = spectrum.eigenvalues().to_vec();
+    let inner = spectrum.nearest(0.1, 7);
+    let part = spectrum.restrict(inner.clone());
+    assert_eq!(part.report().pairs, inner.len());
+    for (gap, truth) in [
+        (spectrum.gap_below(&inner).unwrap(), values[inner.start] - values[inner.start - 1]),
+        (spectrum.gap_above(&inner).unwrap(), values[inner.end] - values[inner.end - 1]),
+        (part.gap_below(&(0..part.pairs())).unwrap(), values[inner.start] - values[inner.start - 1]),
+        (part.gap_above(&(0..part.pairs())).unwrap(), values[inner.end] - values[inner.end - 1]),
+    ] {
+        assert!(gap <= truth && gap > truth - 1e-8, "{gap} of {truth}");
+    }
+    assert_eq!(spectrum.gap_below(&(0..5)), Some(f64::INFINITY));
+    assert_eq!(spectrum.gap_above(&(3..60)), Some(f64::INFINITY));
+    assert!(part.gap_below(&(0..1)).unwrap().is_finite());
+}
+
+#[test]
+fn eigenpairs_of_another_matrix_make_no_kernel() {
+    use qdc_core::{Filter, Recipe, Resources};
+    let path = Graph::from_edges(40, (0..39).map(|i| (i, i + 1)), EdgeRule::Undirected).unwrap();
+    let ring = Graph::from_edges(40, (0..40).map(|i| (i, (i + 1) % 40)), EdgeRule::Undirected).unwrap();
+    let spectrum = Eigensolver::new().solve(&Transition::new(&path), &Watch::silent()).unwrap();
+    let build = |self_loop: f64, graph: &Graph| {
+        let recipe = Recipe::new(Filter::gaussian(0.3, 0.1).unwrap()).self_loop(self_loop);
+        let watch = Watch::silent();
+        let job = recipe.prepare(graph, &Resources::given(spectrum.clone()), &watch)?;
+        job.build(&watch).map(drop)
+    };
+    assert!(build(1.0, &path).is_ok());
+    for refused in [build(1.0, &ring), build(2.0, &path)] {
+        assert!(matches!(refused, Err(Error::ForeignSpectrum { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_was_prepared_says_what_it_will_do_and_does_it_only_for_its_matrix() {
+    let transition = scattered(620);
+    let solver = Eigensolver::new().pairs(Pairs::Nearest(6)).around(0.2);
+    let prepared = solver.prepare(&transition, &Watch::silent()).unwrap();
+    let spectrum = prepared.solve(&transition, &Watch::silent()).unwrap();
+    assert_eq!(spectrum.report().method, prepared.method());
+    assert_eq!(spectrum.report().reason, prepared.reason());
+    let full = Eigensolver::new().prepare(&transition, &Watch::silent()).unwrap();
+    assert_eq!(full.method(), Method::Dense);
+    assert!(full.flops() > 8.9 * 620f64.powi(3) && full.memory() > 8 * 620 * 620);
+    assert!(prepared.flops() < full.flops() && prepared.memory() < full.memory());
+    let other = prepared.solve(&scattered(621), &Watch::silent());
+    assert!(matches!(other, Err(Error::ForeignSpectrum { .. })));
 }
 
 #[test]

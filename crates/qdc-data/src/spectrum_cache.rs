@@ -1,15 +1,19 @@
 //! Complete spectra on disk: computed once for each graph, mapped into memory for every filter and every mu after that.
 //!
 //! A file is named by the SHA-256 of the transition matrix and holds, after a header of one page, the eigenvalues
-//! and the eigenvectors column after column, in the byte order of the machine that wrote it. It is written whole or not at all and never changed.
+//! and the eigenvectors column after column, in the byte order of the machine that wrote it. The last sixteen
+//! digits of the page are a checksum of everything else in the file. It is checked whenever the file is opened, which takes one pass
+//! over the file (0.3 s for Pubmed's 3.1 GB where the system has it in memory, else the time of reading it).
+//! A file is written whole or not at all and never changed.
 
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use qdc_core::hash::{ContentHash, Digest as ContentDigest};
 use qdc_core::kernel::SpectrumStore;
-use qdc_core::spectrum::SpectrumReport;
+use qdc_core::spectrum::{Origin, SpectrumReport};
 use qdc_core::{Eigensolver, Spectrum, Transition, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -20,10 +24,12 @@ use crate::{DataDir, Error};
 
 /// The header's size: a page, so that the numbers behind it are aligned.
 const HEADER: usize = 4096;
+/// Bytes of the header before the checksum, sixteen hexadecimal digits.
+const TEXT: usize = HEADER - 16;
+/// The layout of the file.
+const FORMAT: u32 = 2;
 /// Spectra of fewer vertices are computed faster than found.
 const WORTH_KEEPING: usize = 500;
-/// Pairs tried on L when a file is opened.
-const TRIED: usize = 8;
 const EXTENSION: &str = "spectrum";
 
 /// The folder of stored spectra.
@@ -59,7 +65,7 @@ struct Header {
     format: u32,
     /// 1.0 as this machine stores it; another byte order reads another number.
     one: u64,
-    nodes: usize,
+    origin: Origin,
     fingerprint: String,
     report: SpectrumReport,
 }
@@ -112,57 +118,53 @@ impl SpectrumCache {
             problem,
             remedy: Some("remove it with qdc cache clear; it will be computed again".into()),
         };
-        let header = read_header(&file).ok_or_else(|| damaged("the header cannot be read".into()))?;
-        if header.one != 1f64.to_bits()
-            || header.nodes != transition.nodes()
-            || header.fingerprint != fingerprint
-        {
+        let (header, page) = read_header(&file).ok_or_else(|| damaged("the header cannot be read".into()))?;
+        if header.one != 1f64.to_bits() || header.fingerprint != fingerprint {
             return Err(damaged("the header belongs to another graph or machine".into()));
         }
-        let nodes = header.nodes;
+        header.origin.check(transition).map_err(|error| damaged(error.to_string()))?;
+        let nodes = header.origin.nodes;
         let mapped = Mapped::open(&file, HEADER, nodes + nodes * nodes)
             .map_err(|source| Error::Read { path: path.clone(), source })?
             .ok_or_else(|| damaged("the file has the wrong length".into()))?;
-        let eigenvalues = mapped.as_ref()[..nodes].to_vec();
-        let sound = |pair: &[f64]| pair[0] <= pair[1] && pair[0] >= -1.01 && pair[1] <= 1.01;
-        if !eigenvalues.windows(2).all(sound) {
-            return Err(damaged("the eigenvalues do not ascend from -1 to 1".into()));
+        let (values, vectors) = mapped.as_ref().split_at(nodes);
+        let (stored, computed) =
+            (String::from_utf8_lossy(&page[TEXT..]), checksum(&page[..TEXT], values, vectors));
+        if stored != computed.to_string() {
+            return Err(damaged(format!("its checksum is {computed}, expected {stored}")));
         }
-        let spectrum = Spectrum::from_parts(nodes, eigenvalues, Arc::new(mapped.skip(nodes)), header.report);
-        let worst = (0..TRIED.min(nodes))
-            .map(|at| residual(transition, &spectrum, at * (nodes - 1) / (TRIED - 1).max(1)))
-            .fold(
-                0.0,
-                |worst: f64, residual| if residual.is_nan() { f64::INFINITY } else { worst.max(residual) },
-            );
-        if worst > 1e-6 {
-            return Err(damaged(format!("a vector is not an eigenvector: residual {worst:.1e}")));
-        }
-        Ok(Some(spectrum))
+        let eigenvalues = values.to_vec();
+        let vectors = Arc::new(mapped.skip(nodes));
+        Ok(Some(Spectrum::from_parts(header.origin, eigenvalues, vectors, header.report)))
     }
 
     /// Stores a complete spectrum and says where.
     ///
+    /// # Errors
+    /// Eigenpairs of another matrix are refused.
+    ///
     /// # Panics
-    /// If the spectrum is not complete or belongs to another graph.
+    /// If the spectrum is not complete.
     pub fn store(&self, transition: &Transition, spectrum: &Spectrum) -> Result<PathBuf, Error> {
         assert!(spectrum.is_complete(), "only complete spectra are stored");
-        assert_eq!(spectrum.nodes(), transition.nodes(), "the spectrum of this graph");
+        spectrum.origin().check(transition)?;
         let (path, fingerprint) = self.locate(transition);
         std::fs::create_dir_all(&self.folder)
             .map_err(|source| Error::Write { path: self.folder.clone(), source })?;
         let header = Header {
-            format: 1,
+            format: FORMAT,
             one: 1f64.to_bits(),
-            nodes: spectrum.nodes(),
+            origin: *spectrum.origin(),
             fingerprint,
             report: spectrum.report().clone(),
         };
         let mut page = serde_json::to_vec(&header).expect("a header of plain numbers and texts");
-        assert!(page.len() < HEADER, "the header fits in a page");
-        page.resize(HEADER, b' ');
+        assert!(page.len() <= TEXT, "the header fits in a page");
+        page.resize(TEXT, b' ');
+        let checksum = checksum(&page, spectrum.eigenvalues(), spectrum.vectors());
         write_file(&path, |out| {
             out.write_all(&page)?;
+            out.write_all(checksum.to_string().as_bytes())?;
             write_numbers(out, spectrum.eigenvalues())?;
             write_numbers(out, spectrum.vectors())
         })?;
@@ -182,8 +184,8 @@ impl SpectrumCache {
             let path = entry.map_err(fail)?.path();
             if path.extension().is_some_and(|extension| extension == EXTENSION) {
                 let bytes = path.metadata().map_err(fail)?.len();
-                let nodes =
-                    File::open(&path).ok().and_then(|file| read_header(&file)).map(|header| header.nodes);
+                let header = File::open(&path).ok().and_then(|file| read_header(&file));
+                let nodes = header.map(|(header, _)| header.origin.nodes);
                 stored.push(StoredSpectrum { path, nodes, bytes });
             }
         }
@@ -232,11 +234,17 @@ impl SpectrumStore for SpectrumCache {
     }
 }
 
-fn read_header(mut file: &File) -> Option<Header> {
+/// A hash of everything in a file but itself.
+fn checksum(text: &[u8], eigenvalues: &[f64], vectors: &[f64]) -> ContentHash {
+    ContentDigest::new("stored spectrum").bytes(text).floats(eigenvalues).floats(vectors).finish()
+}
+
+/// The header and the page it stands in.
+fn read_header(mut file: &File) -> Option<(Header, Vec<u8>)> {
     let mut page = vec![0; HEADER];
     file.read_exact(&mut page).ok()?;
-    let header: Header = serde_json::from_slice(&page).ok()?;
-    (header.format == 1).then_some(header)
+    let header: Header = serde_json::from_slice(&page[..TEXT]).ok()?;
+    (header.format == FORMAT).then_some((header, page))
 }
 
 fn write_numbers(out: &mut dyn Write, numbers: &[f64]) -> std::io::Result<()> {
@@ -247,17 +255,6 @@ fn write_numbers(out: &mut dyn Write, numbers: &[f64]) -> std::io::Result<()> {
         out.write_all(&bytes)?;
     }
     Ok(())
-}
-
-/// |L v - E v| of one pair.
-fn residual(transition: &Transition, spectrum: &Spectrum, pair: usize) -> f64 {
-    let vector = spectrum.vector(pair);
-    let mut image = vec![0.0; vector.len()];
-    transition.matrix().apply(vector, &mut image);
-    let eigenvalue = spectrum.eigenvalues()[pair];
-    let norm: f64 = vector.iter().map(|v| v * v).sum();
-    let square: f64 = image.iter().zip(vector).map(|(a, v)| (a - eigenvalue * v).powi(2)).sum();
-    if (norm - 1.0).abs() > 1e-6 { f64::INFINITY } else { square.sqrt() }
 }
 
 #[cfg(test)]
@@ -288,6 +285,47 @@ mod tests {
         assert_eq!(cache.clear().unwrap().len(), 1);
         assert!(cache.load(&ring(501)).unwrap().is_none());
         assert_eq!(mapped.vector(500).len(), 501, "a mapped file outlives its name");
+    }
+
+    #[test]
+    fn damage_to_any_part_of_a_stored_spectrum_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = SpectrumCache::new(folder.path());
+        let transition = ring(40);
+        let spectrum = Eigensolver::new().solve(&transition, &Watch::silent()).unwrap();
+        let path = cache.store(&transition, &spectrum).unwrap();
+        let sound = std::fs::read(&path).unwrap();
+        assert!(cache.load(&transition).unwrap().is_some());
+        let text = String::from_utf8_lossy(&sound[..TEXT]).into_owned();
+        let residual = text.find("residual_max").unwrap();
+        let vector = HEADER + 8 * (40 + 17 * 40);
+        // A sign, a last bit, a swap of two vectors, one number of the report, the checksum itself.
+        for at in [HEADER + 7, HEADER + 8 * 39, vector, vector + 7, sound.len() - 1, residual + 15, TEXT] {
+            let mut damaged = sound.clone();
+            damaged[at] ^= 1;
+            std::fs::write(&path, &damaged).unwrap();
+            assert!(cache.load(&transition).is_err(), "byte {at}");
+        }
+        let mut zeroed = sound.clone();
+        zeroed[vector..vector + 8 * 40].fill(0);
+        let mut swapped = sound.clone();
+        swapped.copy_within(vector..vector + 8 * 40, vector + 8 * 40);
+        swapped[vector..vector + 8 * 40].copy_from_slice(&sound[vector + 8 * 40..vector + 16 * 40]);
+        for damaged in [zeroed, swapped] {
+            std::fs::write(&path, &damaged).unwrap();
+            let error = cache.load(&transition).unwrap_err();
+            assert!(error.to_string().contains("checksum"), "{error}");
+        }
+    }
+
+    #[test]
+    fn eigenpairs_of_another_matrix_are_not_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = SpectrumCache::new(folder.path());
+        let spectrum = Eigensolver::new().solve(&ring(40), &Watch::silent()).unwrap();
+        assert!(cache.store(&ring(41), &spectrum).is_err());
+        let chord = Graph::from_edges(40, (0..40).map(|i| (i, (i + 3) % 40)), EdgeRule::Undirected).unwrap();
+        assert!(cache.store(&Transition::new(&chord), &spectrum).is_err());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct SpectrumCommand {
     /// The point of the spectrum the pairs shall be nearest to
     #[arg(long, value_name = "MU", default_value_t = defaults::MU, allow_negative_numbers = true)]
     around: f64,
-    /// The route: auto, dense, lobpcg or window
+    /// The route: auto, dense, lobpcg or window (a polynomial filter or shift-invert, whichever is cheaper)
     #[arg(long, value_name = "SOLVER", default_value_t = Route::Auto)]
     solver: Route,
     /// Weight of the self-loops

@@ -109,17 +109,11 @@ pub(super) fn eigenpairs_bound(
 }
 
 /// Bounds on the eigenvalues of L next to a range of pairs, below and above; infinite where there are none.
-/// `None` where the spectrum is a part and does not know what lies beside it.
+/// `None` where the spectrum is a part and it was not counted what lies beside it.
 fn beside(spectrum: &Spectrum, range: &std::ops::Range<usize>) -> Option<(f64, f64)> {
-    if !spectrum.is_complete() {
-        return None;
-    }
-    let energies = spectrum.eigenvalues();
-    // A computed eigenvalue is off by no more than the norm of all residuals.
-    let off = spectrum.report().residual_max * (spectrum.pairs() as f64).sqrt() + 8.0 * UNIT;
-    let low = range.start.checked_sub(1).map_or(f64::NEG_INFINITY, |at| energies[at] + off);
-    let high = energies.get(range.end).map_or(f64::INFINITY, |energy| energy - off);
-    Some((low, high))
+    let energies = &spectrum.eigenvalues()[range.clone()];
+    let (below, above) = (spectrum.gap_below(range)?, spectrum.gap_above(range)?);
+    Some((energies[0] - below, energies[range.len() - 1] + above))
 }
 
 /// The norm of L V - V E, a bound on its rounding included.

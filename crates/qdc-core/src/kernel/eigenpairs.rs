@@ -99,10 +99,8 @@ impl Eigenpairs {
     /// Pairs that need not be computed, and where they come from.
     fn at_hand(&self, watch: &Watch) -> Result<Option<(Spectrum, String)>, Error> {
         match &self.resources.spectra {
-            Spectra::Given(spectrum) if spectrum.nodes() != self.transition.nodes() => {
-                Err(Error::ForeignSpectrum { spectrum: spectrum.nodes(), nodes: self.transition.nodes() })
-            }
             Spectra::Given(spectrum) => {
+                spectrum.origin().check(&self.transition)?;
                 Ok(Some((spectrum.clone(), "from a spectrum computed before".into())))
             }
             // The iterative solvers were asked for by name and do their own work.

@@ -21,16 +21,8 @@ pub(super) struct Assembled {
     pub(super) vectors: Vec<f64>,
     pub(super) residual_max: f64,
     pub(super) orthogonality: f64,
-}
-
-impl Assembled {
-    /// The interval the pairs span; the whole line if they are all there are.
-    pub(super) fn interval(&self, complete: bool) -> [f64; 2] {
-        match (complete, self.eigenvalues.first(), self.eigenvalues.last()) {
-            (false, Some(&first), Some(&last)) => [first, last],
-            _ => [f64::MIN, f64::MAX],
-        }
-    }
+    /// The open interval in which no eigenvalue of L is missing, where that is proved.
+    pub(super) interval: Option<[f64; 2]>,
 }
 
 /// Where an eigenpair comes from.
@@ -41,13 +33,17 @@ enum Source {
 }
 
 /// Joins the twins' pairs with those `found` in each block; `window` (mu, k) keeps the nearest, groups whole.
+///
+/// `interval` is where the blocks have proved that nothing is missing; the pairs that are not kept narrow it.
 pub(super) fn assemble(
     transition: &Transition,
     structure: &Structure,
     found: &[Found],
     window: Option<(f64, usize)>,
+    interval: Option<[f64; 2]>,
     watch: &Watch,
 ) -> Result<Assembled, Error> {
+    let mut interval = interval;
     let mut sources: Vec<(f64, Source)> = Vec::new();
     for (class, twins) in structure.twins().iter().enumerate() {
         sources.extend(
@@ -63,6 +59,7 @@ pub(super) fn assemble(
     let mut eigenvalues: Vec<f64> = sources.iter().map(|source| source.0).collect();
     if let Some((mu, count)) = window {
         let kept = groups::nearest(&eigenvalues, mu, count);
+        interval = interval.map(|interval| groups::narrow(interval, &eigenvalues, &kept));
         sources = sources[kept.clone()].to_vec();
         eigenvalues = eigenvalues[kept].to_vec();
     }
@@ -96,6 +93,7 @@ pub(super) fn assemble(
         vectors,
         residual_max: residuals.into_iter().fold(0.0, f64::max),
         orthogonality,
+        interval,
     })
 }
 

@@ -77,6 +77,23 @@ impl Density {
         (self.below(mu + radius) - self.below(mu - radius)).max(0.0)
     }
 
+    /// The point with as many eigenvalues of a window around `mu` below it as above: mu itself where they lie evenly,
+    /// else among them.
+    pub(super) fn middle(&self, mu: f64, radius: f64) -> f64 {
+        let half = 0.5 * self.within(mu, radius);
+        let (mut low, mut high) = (mu - radius, mu + radius);
+        let start = self.below(low);
+        for _ in 0..40 {
+            let middle = 0.5 * (low + high);
+            if self.below(middle) - start < half {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
+    }
+
     /// The radius around `mu` that holds about `count` eigenvalues, together with those known from elsewhere.
     pub(super) fn radius(&self, mu: f64, count: f64, known: impl Fn(f64) -> usize) -> f64 {
         let (mut low, mut high) = (0.0, 2.0 + mu.abs());

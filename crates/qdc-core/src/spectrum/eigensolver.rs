@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::assemble::{Found, assemble};
-use super::folded::{Outcome, Wanted};
-use super::structure::Structure;
-use super::{Pairs, Spectrum, SpectrumReport, dense, lobpcg, window};
+use super::block::{Outcome, Wanted, everything};
+use super::groups::clamp;
+use super::plan::{Cost, Method, SMALL, Survey};
+use super::structure::{Block, Structure};
+use super::{Origin, Pairs, Spectrum, SpectrumReport, filter, lanczos, lobpcg};
 use crate::{Error, Route, Transition, Watch};
 
 /// Computes eigenpairs of L.
@@ -48,7 +50,8 @@ impl Eigensolver {
         self
     }
 
-    /// The mu of `Pairs::Nearest`.
+    /// The mu of `Pairs::Nearest`: any finite number. Beyond [-1, 1] the pairs at that end of the spectrum are the
+    /// nearest.
     pub fn around(mut self, mu: f64) -> Self {
         self.around = mu;
         self
@@ -60,7 +63,7 @@ impl Eigensolver {
         self
     }
 
-    /// Bytes the work may take; `None` does not ask.
+    /// Bytes the work may take; `None`: no limit.
     pub fn memory(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.memory = bytes.into();
         self
@@ -72,177 +75,265 @@ impl Eigensolver {
         self
     }
 
-    /// Computes the pairs.
+    /// Computes the pairs: [`Eigensolver::prepare`], then [`Prepared::solve`].
     ///
+    /// # Errors
     /// An iterative route that does not converge, or finds fewer pairs than were counted, is an
-    /// [`Error::Unconverged`], which carries what it has.
+    /// [`Error::Unconverged`], which carries what it has. [`Error::Memory`] where the route asked for does not fit.
     pub fn solve(&self, transition: &Transition, watch: &Watch) -> Result<Spectrum, Error> {
+        self.prepare(transition, watch)?.solve(transition, watch)
+    }
+
+    /// Decides how the pairs will be computed and what that takes, from the structure of L, an estimate of its
+    /// density of eigenvalues and the fill of a factorisation. The same call decides the same way.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a mu that is not finite, [`Error::NoEigenpairs`] for a route without eigenpairs,
+    /// [`Error::Memory`] where the full decomposition is the only way and does not fit.
+    pub fn prepare(&self, transition: &Transition, watch: &Watch) -> Result<Prepared, Error> {
         if !self.around.is_finite() {
             return Err(Error::Parameter { name: "mu", value: self.around, requirement: "finite" });
         }
+        if !matches!(self.solver, Route::Auto | Route::Dense | Route::Lobpcg | Route::Window) {
+            return Err(Error::NoEigenpairs);
+        }
         let structure = Structure::new(transition);
-        let (solver, reason) = self.route(&structure)?;
-        let task = Task { transition, structure: &structure, solver, reason };
-        match (solver, self.wanted(&structure)) {
-            (Route::Dense, _) | (_, Pairs::All) => self.dense(&task, watch),
-            (_, Pairs::Nearest(count)) => self.iterative(&task, count, watch),
+        let window = match self.pairs {
+            Pairs::Nearest(count) if count < structure.nodes() => Some((clamp(self.around), count)),
+            _ => None,
+        };
+        let mut ways = Vec::with_capacity(structure.blocks().len());
+        for block in structure.blocks() {
+            ways.push(self.way(block, &structure, window, watch)?);
+        }
+        let prepared =
+            Prepared { solver: self.clone(), origin: Origin::of(transition), structure, window, ways };
+        prepared.check_memory()?;
+        Ok(prepared)
+    }
+
+    /// The way to the pairs of one block.
+    fn way(
+        &self,
+        block: &Block,
+        structure: &Structure,
+        window: Option<(f64, usize)>,
+        watch: &Watch,
+    ) -> Result<Way, Error> {
+        let rows = block.matrix.rows();
+        let full = Way { cost: Cost::dense(rows), survey: None };
+        let Some((mu, count)) = window.filter(|_| rows > SMALL && self.solver != Route::Dense) else {
+            return Ok(full);
+        };
+        let known = twin_distances(structure, mu);
+        let wanted = Wanted { mu, count, known, seed: self.seed, memory: self.memory };
+        let survey = Survey::new(&block.matrix, &wanted, watch)?;
+        let mut costs = match self.solver {
+            Route::Lobpcg => vec![survey.lobpcg(&block.matrix, &wanted)],
+            _ => [Some(survey.filter(&block.matrix, &wanted)), survey.shift_invert(&block.matrix)]
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        // Where most pairs are wanted nothing is left to iterate for.
+        if 3 * survey.count > rows {
+            return Ok(full);
+        }
+        if self.solver == Route::Auto {
+            costs.push(full.cost);
+        }
+        costs.retain(|cost| self.memory.is_none_or(|limit| cost.memory <= limit));
+        let cheapest = costs.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        Ok(cheapest.map_or(full, |cost| Way { cost, survey: Some(survey) }))
+    }
+}
+
+/// How one block will be done.
+struct Way {
+    cost: Cost,
+    /// What the decision rests on; absent where the block is decomposed in full anyway.
+    survey: Option<Survey>,
+}
+
+/// Eigenpairs about to be computed: the way is chosen, nothing expensive has been done.
+pub struct Prepared {
+    solver: Eigensolver,
+    origin: Origin,
+    structure: Structure,
+    /// mu, clamped to the spectrum, and the number of pairs; `None` for all.
+    window: Option<(f64, usize)>,
+    /// One for each block.
+    ways: Vec<Way>,
+}
+
+impl Prepared {
+    /// The method that takes most of the work.
+    pub fn method(&self) -> Method {
+        let largest = self.ways.iter().max_by(|a, b| a.cost.seconds.total_cmp(&b.cost.seconds));
+        largest.map_or(Method::Dense, |way| way.cost.method)
+    }
+
+    /// An estimate of the multiplications and additions.
+    pub fn flops(&self) -> f64 {
+        self.ways.iter().map(|way| way.cost.flops).sum()
+    }
+
+    /// Bytes of working memory, with the pairs that will be kept.
+    pub fn memory(&self) -> u64 {
+        let nodes = self.structure.nodes() as u64;
+        let kept = 8 * nodes * self.window.map_or(nodes, |(_, count)| count as u64);
+        let full = |way: &&Way| way.cost.method == Method::Dense;
+        let blocks = self.structure.blocks().iter().zip(&self.ways);
+        let held: u64 = blocks
+            .filter(|(_, way)| full(way))
+            .map(|(block, _)| 8 * (block.matrix.rows() as u64).pow(2))
+            .sum();
+        let largest = self.ways.iter().map(|way| way.cost.memory).max().unwrap_or(0);
+        largest.max(held + kept)
+    }
+
+    /// Why that method.
+    pub fn reason(&self) -> &'static str {
+        match (self.solver.solver, self.window, self.method()) {
+            (Route::Dense, ..) => "as asked",
+            (_, None, _) => "all pairs are wanted",
+            (Route::Auto, _, Method::Dense) => "at this size a full decomposition is the fastest way",
+            (_, _, Method::Dense) => "the blocks are small, or most pairs are wanted",
+            (Route::Lobpcg, ..) => "as asked",
+            (_, _, Method::Filter) => "the estimate is least for a polynomial filter",
+            (_, _, Method::ShiftInvert) => "the estimate is least for a factorisation and few solves",
+            (_, _, Method::Lobpcg) => "as asked",
         }
     }
 
-    /// The pairs asked for, clamped to what there is.
-    fn wanted(&self, structure: &Structure) -> Pairs {
-        match self.pairs {
-            Pairs::Nearest(count) if count < structure.nodes() => Pairs::Nearest(count),
-            _ => Pairs::All,
+    fn check_memory(&self) -> Result<(), Error> {
+        let (needed, Some(limit)) = (self.memory(), self.solver.memory) else { return Ok(()) };
+        if self.method() == Method::Dense && needed > limit {
+            return Err(Error::Memory { what: "the full eigendecomposition", needed, limit });
         }
+        Ok(())
     }
 
-    /// The route to try, and why; `auto` goes on to decide block by block.
-    fn route(&self, structure: &Structure) -> Result<(Route, &'static str), Error> {
-        match (self.solver, self.wanted(structure)) {
-            (Route::Chebyshev | Route::Elimination, _) => Err(Error::NoEigenpairs),
-            (Route::Auto, Pairs::All) => Ok((Route::Dense, "all pairs are wanted")),
-            (Route::Window | Route::Lobpcg, Pairs::All) => {
-                Ok((Route::Dense, "all pairs are wanted, which leaves nothing to iterate for"))
-            }
-            (solver, _) => Ok((solver, "as asked")),
-        }
-    }
-
-    fn dense(&self, task: &Task<'_>, watch: &Watch) -> Result<Spectrum, Error> {
-        self.check_dense_memory(task.structure)?;
-        let phase = watch.phase("eigendecomposition", task.structure.blocks().len() as u64);
-        let mut found = Vec::with_capacity(task.structure.blocks().len());
-        for block in task.structure.blocks() {
-            let (values, vectors) = dense::decompose(&block.matrix, watch)?;
-            found.push(Found { values, vectors });
+    /// Computes the pairs.
+    ///
+    /// # Errors
+    /// As [`Eigensolver::solve`]; [`Error::ForeignSpectrum`] if `transition` is not the one that was prepared.
+    pub fn solve(&self, transition: &Transition, watch: &Watch) -> Result<Spectrum, Error> {
+        self.origin.check(transition)?;
+        let method = self.method();
+        watch.note(&format!("eigenpairs by {method}: {}", self.reason()));
+        let blocks = self.structure.blocks();
+        let phase = watch.phase("eigenpairs", blocks.len() as u64);
+        let mut known = self.window.map_or(Vec::new(), |(mu, _)| twin_distances(&self.structure, mu));
+        let mut outcomes = Vec::with_capacity(blocks.len());
+        // The small blocks first: what they hold the large ones need not reach for.
+        for (block, way) in blocks.iter().zip(&self.ways).rev() {
+            let outcome = self.block(block, way, &mut known, watch)?;
+            outcomes.push(outcome);
             phase.advance(1)?;
         }
-        let effort = Effort { shift: self.around, ..Effort::default() };
-        self.finish(task, &found, &effort, watch)
+        outcomes.reverse();
+        self.finish(transition, outcomes, watch)
     }
 
-    /// Small blocks in full, then the large ones, each no farther than the pairs already known make necessary.
-    fn iterative(&self, task: &Task<'_>, count: usize, watch: &Watch) -> Result<Spectrum, Error> {
-        let structure = task.structure;
-        let mut known: Vec<f64> = structure
-            .twins()
-            .iter()
-            .flat_map(|twins| {
-                std::iter::repeat_n((twins.eigenvalue - self.around).abs(), twins.members.len() - 1)
-            })
-            .collect();
-        let mut effort = Effort { shift: self.around, ..Effort::default() };
-        let mut found = Vec::with_capacity(structure.blocks().len());
-        for block in structure.blocks().iter().rev() {
-            known.sort_by(f64::total_cmp);
-            let wanted =
-                Wanted { mu: self.around, count, known: known.clone(), seed: self.seed, memory: self.memory };
-            let outcome = match task.solver {
-                Route::Lobpcg => lobpcg::solve(&block.matrix, &wanted, watch)?,
-                solver => window::solve(&block.matrix, &wanted, solver == Route::Auto, watch)?,
-            };
-            effort.add(&outcome);
-            known.extend(outcome.found.values.iter().map(|value| (value - self.around).abs()));
-            found.push(outcome.found);
-        }
-        found.reverse();
-        self.finish(task, &found, &effort, watch)
+    fn block(&self, block: &Block, way: &Way, known: &mut Vec<f64>, watch: &Watch) -> Result<Outcome, Error> {
+        let (mu, count) = self.window.unwrap_or((0.0, self.structure.nodes()));
+        known.sort_by(f64::total_cmp);
+        let wanted = Wanted {
+            mu,
+            count,
+            known: std::mem::take(known),
+            seed: self.solver.seed,
+            memory: self.solver.memory,
+        };
+        let matrix = &block.matrix;
+        let outcome = match (way.cost.method, &way.survey) {
+            (Method::Filter, Some(survey)) => filter::solve(matrix, &wanted, survey, watch)?,
+            (Method::ShiftInvert, Some(survey)) => lanczos::solve(matrix, &wanted, survey, watch)?,
+            (Method::Lobpcg, Some(survey)) => lobpcg::solve(matrix, &wanted, survey, watch)?,
+            _ => everything(matrix, &wanted, watch)?,
+        };
+        *known = wanted.known;
+        known.extend(outcome.found.values.iter().map(|value| (value - mu).abs()));
+        Ok(outcome)
     }
 
     /// Puts the pieces together and says what was done; missing pairs become an error that carries the rest.
     fn finish(
         &self,
-        task: &Task<'_>,
-        found: &[Found],
-        effort: &Effort,
+        transition: &Transition,
+        outcomes: Vec<Outcome>,
         watch: &Watch,
     ) -> Result<Spectrum, Error> {
-        let window = match self.wanted(task.structure) {
-            Pairs::All => None,
-            Pairs::Nearest(count) => Some((self.around, count)),
-        };
-        let (solver, reason) = match (task.solver, effort.applications) {
-            (Route::Auto, 0) => (Route::Dense, "at this size a full decomposition is the fastest way"),
-            (Route::Auto, _) => (Route::Window, "faster than a full decomposition at this size"),
-            (solver, _) => (solver, task.reason),
-        };
-        watch.note(&format!("eigenpairs by {solver}: {reason}"));
-        let outcome = assemble(task.transition, task.structure, found, window, watch)?;
-        let pairs = outcome.eigenvalues.len();
-        let interval = outcome.interval(window.is_none());
+        let effort = Effort::of(&outcomes, self.window.map_or(0.0, |(mu, _)| mu));
+        let found: Vec<Found> = outcomes.into_iter().map(|outcome| outcome.found).collect();
+        let assembled = assemble(transition, &self.structure, &found, self.window, effort.interval, watch)?;
+        let pairs = assembled.eigenvalues.len();
+        let method = self.method();
         let report = SpectrumReport {
             pairs,
-            requested: self.pairs,
-            around: window.map(|(mu, _)| mu),
-            solver,
-            reason: reason.into(),
-            residual_max: outcome.residual_max,
-            orthogonality: outcome.orthogonality,
+            requested: self.solver.pairs,
+            around: self.window.map(|_| self.solver.around),
+            solver: match method {
+                Method::Dense => Route::Dense,
+                Method::Filter | Method::ShiftInvert => Route::Window,
+                Method::Lobpcg => Route::Lobpcg,
+            },
+            method,
+            reason: self.reason().into(),
+            residual_max: assembled.residual_max,
+            orthogonality: assembled.orthogonality,
             operator_applications: effort.applications,
-            shift: window.map(|_| effort.shift),
+            shift: self.window.map(|_| effort.shift),
             counted: Some(pairs + effort.missing),
-            count_exact: !effort.estimated,
-            interval,
-            twin_pairs: task.structure.twin_pairs(),
-            reduced_nodes: task.structure.reduced_nodes(),
+            count_exact: effort.interval.is_some() || effort.failed,
+            interval: assembled.interval,
+            twin_pairs: self.structure.twin_pairs(),
+            reduced_nodes: self.structure.reduced_nodes(),
         };
-        let nodes = task.structure.nodes();
-        let spectrum = Spectrum::from_parts(nodes, outcome.eigenvalues, Arc::new(outcome.vectors), report);
+        let spectrum =
+            Spectrum::from_parts(self.origin, assembled.eigenvalues, Arc::new(assembled.vectors), report);
         if effort.failed {
-            let wanted = window.map_or(nodes, |(_, count)| count);
+            let wanted = self.window.map_or(self.structure.nodes(), |(_, count)| count);
             let expected = (pairs + effort.missing).max(wanted);
             return Err(Error::Unconverged { partial: Box::new(spectrum), found: pairs, expected });
         }
         Ok(spectrum)
     }
-
-    fn check_dense_memory(&self, structure: &Structure) -> Result<(), Error> {
-        let Some(limit) = self.memory else { return Ok(()) };
-        let nodes = structure.nodes() as u64;
-        let kept = match self.wanted(structure) {
-            Pairs::All => 8 * nodes * nodes,
-            Pairs::Nearest(count) => 8 * nodes * count as u64,
-        };
-        let blocks: u64 =
-            structure.blocks().iter().map(|block| 8 * (block.matrix.rows() as u64).pow(2)).sum();
-        let largest = structure.blocks().first().map_or(0, |block| dense::memory(block.matrix.rows()));
-        let needed = largest.max(blocks + kept);
-        if needed > limit {
-            return Err(Error::Memory { what: "the full eigendecomposition", needed, limit });
-        }
-        Ok(())
-    }
 }
 
-/// What is to be done, once the route is known.
-struct Task<'a> {
-    transition: &'a Transition,
-    structure: &'a Structure,
-    solver: Route,
-    reason: &'static str,
+/// The distances of the twins' eigenvalues from mu.
+fn twin_distances(structure: &Structure, mu: f64) -> Vec<f64> {
+    let twins = structure.twins().iter();
+    let mut distances: Vec<f64> = twins
+        .flat_map(|twins| std::iter::repeat_n((twins.eigenvalue - mu).abs(), twins.members.len() - 1))
+        .collect();
+    distances.sort_by(f64::total_cmp);
+    distances
 }
 
 /// What the blocks took together.
-#[derive(Default)]
 struct Effort {
     applications: u64,
     shift: f64,
     missing: usize,
-    estimated: bool,
+    /// The open interval in which nothing is missing, where every block proved its own.
+    interval: Option<[f64; 2]>,
     failed: bool,
 }
 
 impl Effort {
-    fn add(&mut self, outcome: &Outcome) {
-        self.applications += outcome.applications;
-        if outcome.applications > 0 {
-            self.shift = outcome.shift;
-        }
-        self.estimated |= !outcome.exact;
-        self.failed |= !outcome.converged;
-        if let Some(counted) = outcome.counted.filter(|_| outcome.exact || !outcome.converged) {
-            self.missing += counted.saturating_sub(outcome.found.values.len());
+    fn of(outcomes: &[Outcome], mu: f64) -> Self {
+        let common = |a: [f64; 2], b: [f64; 2]| [a[0].max(b[0]), a[1].min(b[1])];
+        let iterated = outcomes.iter().find(|outcome| outcome.applications > 0);
+        Self {
+            applications: outcomes.iter().map(|outcome| outcome.applications).sum(),
+            shift: iterated.map_or(mu, |outcome| outcome.shift),
+            missing: outcomes.iter().filter(|outcome| !outcome.converged).map(Outcome::missing).sum(),
+            interval: outcomes
+                .iter()
+                .try_fold([f64::MIN, f64::MAX], |all, outcome| outcome.interval.map(|own| common(all, own))),
+            failed: outcomes.iter().any(|outcome| !outcome.converged),
         }
     }
 }

@@ -1,107 +1,19 @@
-//! The folded operator (B - mu)^2 and Rayleigh-Ritz around mu: what the iterative routes share.
+//! The folded operator (B - mu)^2 and Rayleigh-Ritz around mu: what the iterative ways share.
 //!
-//! Ritz pairs are ranked by |(B - mu) v|, not by |theta - mu|: a mixture of pairs far above and far below mu has a theta
-//! near mu, but cannot hide its distance.
+//! Ritz pairs are ranked by |(B - mu) v|, not by |theta - mu|: a mixture of pairs far above and far below mu has a
+//! theta near mu, but cannot hide its distance.
 
-use faer::Mat;
+use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::assemble::Found;
+use super::block::{Locked, Outcome, Reach};
 use super::dense;
 use super::groups::{self, GROUP_TOLERANCE};
-use super::inertia::Inertia;
 use super::panels::{apply, inner, orthonormalize, times};
 use super::structure;
 use crate::chebyshev::Operator;
 use crate::{Csr, Error, Watch};
-
-/// What to find in one block.
-pub(super) struct Wanted {
-    pub(super) mu: f64,
-    /// Pairs wanted of the whole matrix.
-    pub(super) count: usize,
-    /// Distances from mu of the pairs known from elsewhere, ascending.
-    pub(super) known: Vec<f64>,
-    pub(super) seed: u64,
-    pub(super) memory: Option<u64>,
-}
-
-impl Wanted {
-    /// The distance within which `count` pairs lie, those known and those of this block (ascending) together;
-    /// infinite if there are not so many.
-    pub(super) fn radius(&self, distances: &[f64]) -> f64 {
-        let (mut ours, mut theirs) = (distances.iter().peekable(), self.known.iter().peekable());
-        let mut radius = f64::INFINITY;
-        for _ in 0..self.count {
-            let from_ours = match (ours.peek(), theirs.peek()) {
-                (Some(a), Some(b)) => a <= b,
-                (ours, _) => ours.is_some(),
-            };
-            radius = match if from_ours { ours.next() } else { theirs.next() } {
-                Some(&distance) => distance,
-                None => return f64::INFINITY,
-            };
-        }
-        radius
-    }
-
-    /// The number of pairs known within `radius`.
-    pub(super) fn known_within(&self, radius: f64) -> usize {
-        self.known.partition_point(|&distance| distance <= radius)
-    }
-}
-
-/// What was found in one block.
-pub(super) struct Outcome {
-    /// Converged pairs, eigenvalues ascending.
-    pub(super) found: Found,
-    /// How many there should be; `None` where nothing was counted.
-    pub(super) counted: Option<usize>,
-    /// Whether the count is exact.
-    pub(super) exact: bool,
-    /// Whether nothing is missing.
-    pub(super) converged: bool,
-    pub(super) applications: u64,
-    /// The shift really used.
-    pub(super) shift: f64,
-}
-
-/// The full decomposition of a block that is not worth an iteration.
-pub(super) fn everything(matrix: &Csr<f64>, wanted: &Wanted, watch: &Watch) -> Result<Outcome, Error> {
-    if let Some(limit) = wanted.memory.filter(|&limit| dense::memory(matrix.rows()) > limit) {
-        let needed = dense::memory(matrix.rows());
-        return Err(Error::Memory { what: "the full eigendecomposition", needed, limit });
-    }
-    let (values, vectors) = dense::decompose(matrix, watch)?;
-    let counted = Some(values.len());
-    let found = Found { values, vectors };
-    Ok(Outcome { found, counted, exact: true, converged: true, applications: 0, shift: wanted.mu })
-}
-
-/// Compares what was found within `goal` of mu with what is there; says whether nothing is missing.
-pub(super) fn certify(
-    outcome: &mut Outcome,
-    inertia: Option<&Inertia<'_>>,
-    shifts: [f64; 2],
-    rows: usize,
-    watch: &Watch,
-) -> Result<(), Error> {
-    let below = |inertia: &Inertia<'_>, shift: f64| match shift {
-        shift if shift <= -1.001 => Ok(Some(0)),
-        shift if shift >= 1.001 => Ok(Some(rows)),
-        shift => inertia.below(shift, watch),
-    };
-    let counted = match inertia {
-        Some(inertia) => below(inertia, shifts[1])?
-            .zip(below(inertia, shifts[0])?)
-            .and_then(|(high, low)| high.checked_sub(low)),
-        None => None,
-    };
-    outcome.exact = counted.is_some();
-    outcome.converged = counted.is_none_or(|counted| counted == outcome.found.values.len());
-    outcome.counted = counted.or(outcome.counted);
-    Ok(())
-}
 
 /// The operator (B - mu)^2, as products with B - mu.
 pub(super) struct Folded {
@@ -110,14 +22,23 @@ pub(super) struct Folded {
     pub(super) mu: f64,
 }
 
+/// The largest |E - mu| there can be.
+pub(super) fn bound(mu: f64) -> f64 {
+    (1.0 + mu.abs()) * (1.0 + 1e-10)
+}
+
 impl Folded {
     pub(super) fn new(matrix: &Csr<f64>, mu: f64) -> Self {
         Self { operator: Operator::from_matrix(structure::shifted(matrix, mu)), mu }
     }
 
-    /// The largest |E - mu| there can be.
-    pub(super) fn bound(&self) -> f64 {
-        (1.0 + self.mu.abs()) * (1.0 + 1e-10)
+    /// The columns whose Rayleigh quotient lies within `radius` of mu.
+    pub(super) fn inside(&self, block: MatRef<'_, f64>, radius: f64) -> Result<Mat<f64>, Error> {
+        let image = apply(&self.operator, block)?;
+        let quotient =
+            |a: usize| -> f64 { block.col(a).iter().zip(image.col(a).iter()).map(|(v, w)| v * w).sum() };
+        let kept: Vec<usize> = (0..block.ncols()).filter(|&a| quotient(a).abs() <= radius).collect();
+        Ok(Mat::from_fn(block.nrows(), kept.len(), |row, at| block[(row, kept[at])]))
     }
 
     /// Rayleigh-Ritz in the span of a block.
@@ -143,6 +64,7 @@ impl Folded {
         let mut order: Vec<usize> = (0..measured.len()).collect();
         order.sort_by(|&a, &b| measured[a].1.total_cmp(&measured[b].1));
         Ok(Ritz {
+            mu: self.mu,
             values: order.iter().map(|&a| measured[a].0).collect(),
             distances: order.iter().map(|&a| measured[a].1).collect(),
             residuals: order.iter().map(|&a| measured[a].2).collect(),
@@ -153,6 +75,7 @@ impl Folded {
 
 /// Ritz pairs, nearest first.
 pub(super) struct Ritz {
+    mu: f64,
     pub(super) values: Vec<f64>,
     /// |(B - mu) v|.
     pub(super) distances: Vec<f64>,
@@ -162,7 +85,7 @@ pub(super) struct Ritz {
 }
 
 impl Ritz {
-    /// Converged pairs as (eigenvalue, position), ascending.
+    /// Pairs with residuals up to `tolerance` as (eigenvalue, position), ascending.
     fn converged(&self, tolerance: f64) -> Vec<(f64, usize)> {
         let mut pairs: Vec<(f64, usize)> = (0..self.values.len())
             .filter(|&a| self.residuals[a] <= tolerance)
@@ -172,27 +95,51 @@ impl Ritz {
         pairs
     }
 
+    /// The converged pairs, for a search to go on beside them.
+    pub(super) fn lock(&self, tolerance: f64) -> Locked {
+        let kept = self.converged(tolerance);
+        let vectors =
+            Mat::from_fn(self.vectors.nrows(), kept.len(), |row, at| self.vectors[(row, kept[at].1)]);
+        Locked { vectors, distances: kept.iter().map(|pair| (pair.0 - self.mu).abs()).collect() }
+    }
+
     /// The converged pairs within `goal` of mu, whole groups.
-    pub(super) fn outcome(&self, mu: f64, goal: f64, tolerance: f64, applications: u64) -> Outcome {
+    pub(super) fn outcome(&self, goal: f64, tolerance: f64, applications: u64) -> Outcome {
         let pairs = self.converged(tolerance);
         let values: Vec<f64> = pairs.iter().map(|pair| pair.0).collect();
-        let kept = groups::within(&values, mu, goal + GROUP_TOLERANCE);
+        let kept = groups::within(&values, self.mu, goal + GROUP_TOLERANCE);
         let vectors = Mat::from_fn(self.vectors.nrows(), kept.len(), |row, at| {
             self.vectors[(row, pairs[kept.start + at].1)]
         });
         let found = Found { values: values[kept].to_vec(), vectors };
-        Outcome { found, counted: None, exact: false, converged: false, applications, shift: mu }
+        Outcome { found, counted: None, interval: None, converged: false, applications, shift: self.mu }
     }
 
-    /// Two shifts between which exactly the pairs within `goal` of mu lie, each in a gap of the spectrum.
-    pub(super) fn shifts(&self, mu: f64, goal: f64, tolerance: f64) -> [f64; 2] {
+    /// Two shifts between which exactly the pairs within `goal` of mu should lie.
+    pub(super) fn shifts(&self, goal: f64, tolerance: f64, reach: Reach) -> [f64; 2] {
         let values: Vec<f64> = self.converged(tolerance).into_iter().map(|pair| pair.0).collect();
-        let kept = groups::within(&values, mu, goal + GROUP_TOLERANCE);
-        let low = values.get(kept.start).map_or(mu - goal, |value| value.min(mu - goal));
-        let high = values[..kept.end].last().map_or(mu + goal, |value| value.max(mu + goal));
-        let below = values[..kept.start].last().map_or(1e-6, |value| 0.5 * (low - value));
-        let above = values.get(kept.end).map_or(1e-6, |value| 0.5 * (value - high));
-        let margin = |gap: f64| gap.clamp(0.25 * GROUP_TOLERANCE, 1e-6);
-        [low - margin(below), high + margin(above)]
+        let kept = groups::within(&values, self.mu, goal + GROUP_TOLERANCE);
+        let low = values.get(kept.start).map_or(self.mu - goal, |value| value.min(self.mu - goal));
+        let high = values[..kept.end].last().map_or(self.mu + goal, |value| value.max(self.mu + goal));
+        match reach {
+            Reach::Share(share) => [self.outside(low, -share), self.outside(high, share)],
+            Reach::Tight => {
+                let below = values[..kept.start].last().map_or(1e-6, |value| 0.5 * (low - value));
+                let above = values.get(kept.end).map_or(1e-6, |value| 0.5 * (value - high));
+                let margin = |gap: f64| gap.clamp(0.25 * GROUP_TOLERANCE, 1e-6);
+                [low - margin(below), high + margin(above)]
+            }
+        }
+    }
+
+    /// A shift beyond an edge of the window, a signed share (negative below) of the way to the next settled Ritz
+    /// value there. Where none has settled, any Ritz value or the end of the spectrum must do: the count will tell.
+    fn outside(&self, edge: f64, share: f64) -> f64 {
+        let gap = |a: usize| (self.values[a] - edge) * share.signum();
+        let beyond = || (0..self.values.len()).filter(|&a| gap(a) > GROUP_TOLERANCE);
+        let settled = beyond().filter(|&a| self.residuals[a] < 0.25 * gap(a));
+        let next = settled.map(|a| gap(a) - self.residuals[a]).reduce(f64::min);
+        let next = next.or_else(|| beyond().map(gap).reduce(f64::min));
+        edge + share * next.unwrap_or(2.0 * (1.0 - edge * share.signum()).max(GROUP_TOLERANCE))
     }
 }

@@ -24,8 +24,17 @@ pub fn groups(eigenvalues: &[f64]) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
+/// mu, or the end of the spectrum it lies beyond.
+///
+/// Eigenvalues of L lie in [-1, 1]: beyond that every mu ranks them alike, and distances to a far one would all be
+/// rounded to the same number.
+pub(super) fn clamp(mu: f64) -> f64 {
+    mu.clamp(-1.001, 1.001)
+}
+
 /// The positions of the `k` nearest to `mu` in an ascending list, ties and whole groups included.
 pub(super) fn nearest(eigenvalues: &[f64], mu: f64, k: usize) -> Range<usize> {
+    let mu = clamp(mu);
     if k == 0 || eigenvalues.is_empty() {
         let at = eigenvalues.partition_point(|&value| value < mu);
         return at..at;
@@ -54,6 +63,16 @@ pub(super) fn within(eigenvalues: &[f64], mu: f64, radius: f64) -> Range<usize> 
     start..end
 }
 
+/// An interval in which an ascending list is complete, narrowed to where the part `kept` of the list is.
+///
+/// Eigenvalues are right to about 1e-9, which is taken off.
+pub(super) fn narrow(interval: [f64; 2], eigenvalues: &[f64], kept: &Range<usize>) -> [f64; 2] {
+    const ACCURACY: f64 = 1e-9;
+    let below = eigenvalues[..kept.start].last().map_or(f64::MIN, |value| value + ACCURACY);
+    let above = eigenvalues.get(kept.end).map_or(f64::MAX, |value| value - ACCURACY);
+    [interval[0].max(below), interval[1].min(above)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +86,15 @@ mod tests {
         assert_eq!(nearest(&[-0.5, 0.1], 2.0, 99), 0..2);
     }
 
+    #[test]
+    fn far_outside_the_spectrum_the_nearest_are_those_at_its_end() {
+        let eigenvalues = [-0.9, -0.5, 0.1, 0.2, 0.7, 1.0];
+        for mu in [1.5, 7.0, 1e12, 1e300, f64::MAX] {
+            assert_eq!(nearest(&eigenvalues, mu, 2), 4..6, "{mu}");
+            assert_eq!(nearest(&eigenvalues, -mu, 3), 0..3, "-{mu}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_degenerate_group_is_never_cut(
@@ -74,7 +102,7 @@ mod tests {
         ) {
             // Steps of 0 repeat an eigenvalue, larger ones move on.
             let mut value = -1.0;
-            let eigenvalues: Vec<f64> = steps.iter().map(|&step| { value += f64::from(step) * 0.05; value }).collect();
+            let eigenvalues: Vec<f64> = steps.iter().map(|&step| { value += f64::from(step) * 0.025; value }).collect();
             let window = nearest(&eigenvalues, mu, k);
             prop_assert!(window.len() >= k.min(eigenvalues.len()));
             for group in groups(&eigenvalues) {

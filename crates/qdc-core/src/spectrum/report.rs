@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Pairs;
+use super::{Method, Pairs};
 use crate::Route;
 
 /// What was really done, and how well.
@@ -16,6 +16,8 @@ pub struct SpectrumReport {
     pub around: Option<f64>,
     /// The route taken; never `auto`.
     pub solver: Route,
+    /// The method that did most of the work.
+    pub method: Method,
     /// Why that route.
     pub reason: String,
     /// max over a of |L phi_a - E_a phi_a|, recomputed from L in the end.
@@ -30,8 +32,9 @@ pub struct SpectrumReport {
     pub counted: Option<usize>,
     /// Whether `counted` is exact (by inertia, or because everything was computed) or an estimate.
     pub count_exact: bool,
-    /// Every eigenvalue of L in this interval is among the pairs.
-    pub interval: [f64; 2],
+    /// Every eigenvalue of L strictly inside this interval is among the pairs: counted by inertia, or because all
+    /// pairs of a block were computed. `None` where counting did not fit in memory.
+    pub interval: Option<[f64; 2]>,
     /// Pairs whose eigenvectors were written down because vertices share their neighbourhood.
     pub twin_pairs: usize,
     /// Vertices that remained after the twins were taken out.

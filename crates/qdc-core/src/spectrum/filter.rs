@@ -11,12 +11,12 @@
 
 use faer::{Mat, MatRef};
 
-use super::dense;
+use super::block::{Counter, Outcome, Wanted, everything};
 use super::density::Density;
-use super::folded::{Folded, Outcome, Wanted, certify, everything};
+use super::folded::{Folded, bound};
 use super::groups::GROUP_TOLERANCE;
-use super::inertia::Inertia;
 use super::panels::{Panel, map_panels, product, random};
+use super::plan::Survey;
 use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
 use crate::lines::{Line, Rows, step};
 use crate::{Csr, Error, Watch};
@@ -27,75 +27,53 @@ const TOLERANCE: f64 = 1e-9;
 const FIRST_GROWTH: f64 = 1e12;
 /// Filters before giving up.
 const ROUNDS: usize = 8;
-/// Blocks up to this size are decomposed in full.
-pub(super) const SMALL: usize = 400;
 
 /// The number of columns for `count` wanted pairs.
 fn block_width(count: usize) -> usize {
     count + (count / 2).max(32)
 }
 
-/// How the first filter would go.
-struct Plan {
-    width: usize,
+/// How the first filter goes.
+pub(super) struct Plan {
+    /// Columns of the block.
+    pub(super) width: usize,
     near: f64,
     far: f64,
-    degree: usize,
+    /// Of the polynomial in (B - mu)^2.
+    pub(super) degree: usize,
 }
 
 impl Plan {
-    fn new(density: &Density, folded: &Folded, wanted: &Wanted) -> Self {
-        let known = |radius: f64| wanted.known_within(radius);
-        let radius = density.radius(wanted.mu, wanted.count as f64, known);
-        let target = density.within(wanted.mu, radius);
+    pub(super) fn new(density: &Density, mu: f64, wanted: &Wanted) -> Self {
+        let radius = density.radius(mu, wanted.count as f64, |radius| wanted.known_within(radius));
+        let target = density.within(mu, radius);
         let width = block_width(target.ceil() as usize);
-        let near = density.radius(wanted.mu, 1.03 * target + 8.0, |_| 0).min(1.1 * radius + 1e-3);
-        let far = density.radius(wanted.mu, 0.95 * width as f64, |_| 0).max(1.05 * near);
-        Self { width, near, far, degree: folded.degree(near, far, FIRST_GROWTH) }
-    }
-
-    /// Whether the full decomposition of so many rows would be faster: 10 n^3 operations against two rounds of
-    /// filter (whose operations take four times as long) and algebra of the block.
-    fn loses(&self, rows: usize, entries: usize) -> bool {
-        let (rows, width) = (rows as f64, self.width as f64);
-        let filter = 4.0 * (2 * self.degree * entries) as f64 * 2.0 * width;
-        let algebra = 11.0 * rows * width * width + 12.0 * width.powi(3);
-        1.5 * filter + 2.0 * algebra > 10.0 * rows.powi(3)
+        let near = density.radius(mu, 1.03 * target + 8.0, |_| 0).min(1.1 * radius + 1e-3);
+        let far = density.radius(mu, 0.95 * width as f64, |_| 0).max(1.05 * near);
+        Self { width, near, far, degree: degree(mu, near, far, FIRST_GROWTH) }
     }
 }
 
 /// Finds every pair no farther from mu than the k-th nearest, with a certificate.
 ///
-/// Blocks that are small, or of which most pairs are wanted, are decomposed in full; with `fastest` so are those for
-/// which that takes less time.
+/// Blocks of which most pairs are wanted are decomposed in full.
 pub(super) fn solve(
     matrix: &Csr<f64>,
     wanted: &Wanted,
-    fastest: bool,
+    survey: &Survey,
     watch: &Watch,
 ) -> Result<Outcome, Error> {
     let rows = matrix.rows();
-    if rows <= SMALL {
+    let folded = Folded::new(matrix, wanted.mu);
+    let refined = resolve(matrix, wanted, &survey.density, watch)?;
+    let density = refined.as_ref().unwrap_or(&survey.density);
+    let Plan { mut width, mut near, mut far, mut degree } = Plan::new(density, wanted.mu, wanted);
+    if width * 3 > rows * 2 {
         return everything(matrix, wanted, watch);
     }
-    let folded = Folded::new(matrix, wanted.mu);
-    let density = estimate(matrix, wanted, watch)?;
-    let Plan { mut width, mut near, mut far, mut degree } = {
-        let plan = Plan::new(&density, &folded, wanted);
-        let fits = wanted.memory.is_none_or(|limit| dense::memory(rows) <= limit);
-        if plan.width * 3 > rows * 2 || (fastest && fits && plan.loses(rows, matrix.entries())) {
-            return everything(matrix, wanted, watch);
-        }
-        plan
-    };
+    let counter = Counter { matrix, symbolic: survey.symbolic.as_ref() };
     let mut block = random(rows, width, wanted.seed);
     let mut applications = density.applications();
-    let inertia = Inertia::new(matrix, wanted.memory);
-    if inertia.is_none() {
-        watch.note(
-            "the factorisation that would count eigenvalues does not fit in memory: they are estimated",
-        );
-    }
     let mut last = None;
     for round in 0..ROUNDS {
         watch.note(&format!(
@@ -111,18 +89,16 @@ pub(super) fn solve(
             (0..width).filter(|&a| ritz.distances[a] <= goal + GROUP_TOLERANCE).collect();
         let worst = inside.iter().map(|&a| ritz.residuals[a]).fold(0.0, f64::max);
         watch.note(&format!("window round {round}: largest residual within {goal:.5} is {worst:.1e}"));
-        let mut outcome = ritz.outcome(wanted.mu, goal, TOLERANCE, applications);
+        let mut outcome = ritz.outcome(goal, TOLERANCE, applications);
         let have = outcome.found.values.len();
         if worst <= TOLERANCE && have >= inside.len() {
             outcome.counted = Some(density.within(wanted.mu, goal).round() as usize);
-            let shifts = ritz.shifts(wanted.mu, goal, TOLERANCE);
-            certify(&mut outcome, inertia.as_ref(), shifts, rows, watch)?;
+            counter.certify(&ritz, goal, TOLERANCE, &mut outcome, watch)?;
             if outcome.converged {
                 return Ok(outcome);
             }
         }
-        let short =
-            outcome.counted.filter(|_| outcome.exact).map_or(0, |counted| counted.saturating_sub(have));
+        let short = if counter.symbolic.is_some() { outcome.missing() } else { 0 };
         let growth =
             if short > 0 { FIRST_GROWTH } else { (worst / TOLERANCE * 1e3).clamp(1e3, FIRST_GROWTH) };
         let needed = block_width(inside.len().max(have + short).min(rows));
@@ -135,24 +111,34 @@ pub(super) fn solve(
         block = widen(ritz.vectors.as_ref(), width, wanted.seed + 1 + round as u64);
         near = goal.clamp(1e-6, 2.0);
         far = density.radius(wanted.mu, 0.95 * width as f64, |_| 0).max(1.05 * near);
-        degree = folded.degree(near, far, growth);
+        degree = self::degree(wanted.mu, near, far, growth);
         last = Some(outcome);
     }
     Ok(last.expect("there was a round"))
 }
 
-/// The density, resolved finely enough to see the window.
-fn estimate(matrix: &Csr<f64>, wanted: &Wanted, watch: &Watch) -> Result<Density, Error> {
-    let operator = Operator::from_matrix(matrix.clone());
-    let mut degree = 256;
-    loop {
-        let density = Density::new(&operator, degree, wanted.seed, watch)?;
+/// A density resolved finely enough to see the window; `None` if the one at hand is.
+fn resolve(
+    matrix: &Csr<f64>,
+    wanted: &Wanted,
+    coarse: &Density,
+    watch: &Watch,
+) -> Result<Option<Density>, Error> {
+    let sees = |density: &Density| {
         let radius = density.radius(wanted.mu, wanted.count as f64, |radius| wanted.known_within(radius));
-        if degree >= 4096 || radius > 3.0 * density.resolution() {
-            return Ok(density);
-        }
-        degree *= 2;
+        radius > 3.0 * density.resolution()
+    };
+    if sees(coarse) {
+        return Ok(None);
     }
+    let operator = Operator::from_matrix(matrix.clone());
+    for degree in [512, 1024, 2048] {
+        let density = Density::new(&operator, degree, wanted.seed, watch)?;
+        if sees(&density) {
+            return Ok(Some(density));
+        }
+    }
+    Density::new(&operator, 4096, wanted.seed, watch).map(Some)
 }
 
 /// The block with random columns added, or the farthest taken away.
@@ -163,13 +149,13 @@ fn widen(block: MatRef<'_, f64>, width: usize, seed: u64) -> Mat<f64> {
     })
 }
 
-impl Folded {
-    /// The j for which T_j is at least `growth` at distance `near`, when it stays below 1 beyond `far`.
-    fn degree(&self, near: f64, far: f64, growth: f64) -> usize {
-        let x = 1.0 + 2.0 * (far * far - near * near) / (self.bound().powi(2) - far * far).max(1e-3);
-        ((2.0 * growth).ln() / x.acosh()).ceil().clamp(2.0, 20_000.0) as usize
-    }
+/// The j for which T_j is at least `growth` at distance `near`, when it stays below 1 beyond `far`.
+fn degree(mu: f64, near: f64, far: f64, growth: f64) -> usize {
+    let x = 1.0 + 2.0 * (far * far - near * near) / (bound(mu).powi(2) - far * far).max(1e-3);
+    ((2.0 * growth).ln() / x.acosh()).ceil().clamp(2.0, 20_000.0) as usize
+}
 
+impl Folded {
     /// T_degree(((B - mu)^2 - c) / e) X.
     fn filter(
         &self,
@@ -178,7 +164,7 @@ impl Folded {
         degree: usize,
         watch: &Watch,
     ) -> Result<Mat<f64>, Error> {
-        let bound = self.bound().powi(2).max(1.01 * far * far);
+        let bound = bound(self.mu).powi(2).max(1.01 * far * far);
         let (centre, half) = (0.5 * (bound + far * far), 0.5 * (bound - far * far));
         let phase = watch.phase("filtering", (block.ncols().div_ceil(WIDTH) * degree) as u64);
         map_panels(block, |panel| {
