@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use qdc_core::kernel::Spectra;
 use qdc_core::{Recipe, Resources, Route, Sparsify};
-use qdc_data::{DataDir, SpectrumCache};
+use qdc_data::SpectrumCache;
 
 use crate::errors::{Problem, parameter_error};
 use crate::filter::Filter;
@@ -62,7 +62,7 @@ impl Options {
 
 /// Resources with the stored spectra.
 pub(crate) fn stored() -> Resources {
-    let cache = SpectrumCache::of(&DataDir::from_environment());
+    let cache = SpectrumCache::from_environment();
     Resources { spectra: Spectra::Stored(Arc::new(cache)), ..Resources::default() }
 }
 

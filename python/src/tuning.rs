@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_data::{DataDir, SpectrumCache};
+use qdc_data::SpectrumCache;
 use qdc_lab::tune::{Search, SearchSpace, search, study_name as usual_name};
 use qdc_lab::{Model, Patience};
 use qdc_tune::storage::{self, Memory, Storage};
@@ -82,7 +82,7 @@ pub(crate) fn tune<'py>(
             until: budget.map(|budget| Instant::now() + budget),
             patience,
             metric: dataset.usual_metric(),
-            spectra: SpectrumCache::of(&DataDir::from_environment()),
+            spectra: SpectrumCache::from_environment(),
             trainer: &*trainer,
             pool: Some(pool),
         };

@@ -1,6 +1,6 @@
 //! What the user may type: the options every command takes, and the list of commands.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
@@ -34,12 +34,15 @@ pub(crate) struct Common {
     /// Memory a job may use, such as 4GB [default: three quarters of what is free]
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
-    /// No progress, no remarks; errors still show
+    /// No progress, no remarks, no warnings; errors still show
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Folder where datasets lie or are cached [default: the user's cache folder]
+    /// Folder where datasets lie or are fetched to [default: the user's cache folder]
     #[arg(long, global = true, value_name = "DIR", env = "QDC_DATA")]
-    pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) data_dir: Option<OsString>,
+    /// Folder where spectra are kept for other commands [default: the user's cache folder]
+    #[arg(long, global = true, value_name = "DIR", env = "QDC_CACHE")]
+    pub(crate) cache_dir: Option<OsString>,
 }
 
 /// Parses one of a few words, which help and completion then list.

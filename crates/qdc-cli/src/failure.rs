@@ -1,6 +1,13 @@
 //! How a command fails: what happened, what to do about it, and the exit status.
+//!
+//! One rule for the status: 2 where the fault is in what was typed, 1 where it is in what was found (files, data, the
+//! machine), 128 plus the signal's number for an interruption. A reader of our output that went away is no failure.
 
-use crate::remedy;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use crate::{output, remedy, signals};
 
 /// The end of a command that did not succeed.
 #[derive(Debug)]
@@ -8,29 +15,31 @@ pub(crate) struct Failure {
     kind: Kind,
     message: String,
     hint: Option<String>,
+    /// What stands beside the error in JSON.
+    fields: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Input, data or environment at fault: exit status 1.
-    Environment,
-    /// The command was used wrongly: exit status 2.
-    Usage,
-    /// Ctrl-C: exit status 130, as shells expect.
+    /// Files, data or the machine are at fault.
+    Found,
+    /// What was typed is at fault.
+    Typed,
+    /// A signal came.
     Interrupted,
     /// Whoever read our output has enough: success.
-    BrokenPipe,
+    ReaderGone,
 }
 
 impl Failure {
-    /// Input, data or environment is at fault.
+    /// Files, data or the machine are at fault.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Environment, message: message.into(), hint: None }
+        Self { kind: Kind::Found, message: message.into(), hint: None, fields: Map::new() }
     }
 
-    /// The command was used wrongly.
+    /// What was typed is at fault.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, ..Self::new(message) }
+        Self { kind: Kind::Typed, ..Self::new(message) }
     }
 
     /// Adds what the user can do.
@@ -45,51 +54,102 @@ impl Failure {
         self
     }
 
+    /// Adds the fields of a result that is there although the command failed.
+    pub(crate) fn with(mut self, result: &impl serde::Serialize) -> Self {
+        if let Ok(Value::Object(fields)) = serde_json::to_value(result) {
+            self.fields = fields;
+        }
+        self
+    }
+
     /// What happened.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Ctrl-C.
+    /// A signal asked for a stop.
     pub(crate) fn interrupted() -> Self {
-        Self { kind: Kind::Interrupted, ..Self::new("interrupted; nothing was written") }
+        Self { kind: Kind::Interrupted, ..Self::new(format!("interrupted; {}", signals::left_behind())) }
     }
 
-    /// Output could not be written.
+    /// Stdout could not be written.
     pub(crate) fn output(error: &std::io::Error) -> Self {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
-            Self { kind: Kind::BrokenPipe, ..Self::new("broken pipe") }
-        } else {
-            Self::new(format!("cannot write to stdout: {error}"))
+            return Self { kind: Kind::ReaderGone, ..Self::new("the reader of stdout went away") };
         }
+        Self::new(format!("cannot write to stdout: {error}"))
+            .hint("free some space, or send the output elsewhere".to_owned())
     }
 
     /// Prints the failure (as JSON on stdout too, where that was asked for) and gives the exit status.
+    ///
+    /// What cannot be printed is dropped: the status still tells.
     pub(crate) fn report(&self, json: bool) -> u8 {
-        if self.kind == Kind::BrokenPipe {
-            return 0;
+        static REPORTED: AtomicBool = AtomicBool::new(false);
+        let status = match self.kind {
+            Kind::Found => 1,
+            Kind::Typed => 2,
+            Kind::Interrupted => signals::status(),
+            Kind::ReaderGone => 0,
+        };
+        // A signal may end the process while the command itself reports the same.
+        if self.kind == Kind::ReaderGone || REPORTED.swap(true, Ordering::Relaxed) {
+            return status;
         }
-        eprintln!("error: {}", self.message);
-        if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+        let hint = self.hint.as_deref().or(match self.kind {
+            Kind::Typed => Some("qdc COMMAND --help tells what may be typed"),
+            Kind::Found => Some("check the file or the place that is named"),
+            Kind::Interrupted | Kind::ReaderGone => None,
+        });
+        output::say(&format!("error: {}", self.message));
+        if let Some(hint) = hint {
+            output::say(&format!("hint: {hint}"));
         }
         if json {
-            println!("{}", serde_json::json!({ "error": self.message, "hint": self.hint }));
+            let mut object = self.fields.clone();
+            object.insert("error".into(), json!(self.message));
+            object.insert("hint".into(), json!(hint));
+            object.insert("code".into(), json!(status));
+            output::write_json(&object).ok();
         }
-        match self.kind {
-            Kind::Environment | Kind::BrokenPipe => 1,
-            Kind::Usage => 2,
-            Kind::Interrupted => 130,
-        }
+        status
     }
+}
+
+/// Reports what clap has to say: help and version on stdout with status 0, wrong usage on stderr with 2.
+pub(crate) fn report_parsing(error: &clap::Error, json: bool) -> u8 {
+    if !error.use_stderr() {
+        return match error.print() {
+            Ok(()) => 0,
+            Err(error) => Failure::output(&error).report(false),
+        };
+    }
+    error.print().ok(); // stderr: if it cannot be written, the status still tells
+    if json {
+        let text = error.render().to_string();
+        let mut parts = text.split("\n\n").map(str::trim);
+        let message = parts.next().unwrap_or_default();
+        let message = message.strip_prefix("error: ").unwrap_or(message);
+        let tip = parts.find_map(|part| part.strip_prefix("tip: "));
+        let hint = tip.unwrap_or("qdc --help lists the commands, qdc COMMAND --help their options");
+        output::write_json(&json!({ "error": message, "hint": hint, "code": error.exit_code() })).ok();
+    }
+    error.exit_code() as u8
 }
 
 impl From<qdc_core::Error> for Failure {
     fn from(error: qdc_core::Error) -> Self {
-        match error {
-            qdc_core::Error::Interrupted => Self::interrupted(),
-            error => Self::new(error.to_string()).hint(remedy::hint(&error)),
-        }
+        use qdc_core::Error;
+        let failure = match &error {
+            Error::Interrupted => return Self::interrupted(),
+            // Files cannot cause these: their contents are checked, and named, where they are read.
+            Error::Parameter { .. }
+            | Error::RowRange { .. }
+            | Error::UnknownVertex { .. }
+            | Error::NoEigenpairs => Self::usage,
+            _ => Self::new,
+        };
+        failure(error.to_string()).hint(remedy::hint(&error))
     }
 }
 
@@ -97,8 +157,12 @@ impl From<qdc_data::Error> for Failure {
     fn from(error: qdc_data::Error) -> Self {
         match error {
             qdc_data::Error::Core(error) => error.into(),
+            qdc_data::Error::Write { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+                Self::output(&source)
+            }
             error => {
-                Self::new(error.to_string()).hint(error.hint()).hint(error.core().and_then(remedy::hint))
+                let failure = if error.is_usage() { Self::usage } else { Self::new };
+                failure(error.to_string()).hint(error.hint()).hint(error.core().and_then(remedy::hint))
             }
         }
     }
@@ -118,11 +182,15 @@ impl From<qdc_tune::Error> for Failure {
 
 impl From<qdc_lab::Error> for Failure {
     fn from(error: qdc_lab::Error) -> Self {
-        if error.is_interruption() {
-            return Self::interrupted();
+        match error {
+            error if error.is_interruption() => Self::interrupted(),
+            qdc_lab::Error::Data(error) => error.into(),
+            qdc_lab::Error::Core(error) => error.into(),
+            error => {
+                let failure = if error.is_usage() { Self::usage } else { Self::new };
+                failure(error.to_string()).hint(error.hint()).hint(error.core().and_then(remedy::hint))
+            }
         }
-        let failure = if error.is_usage() { Self::usage } else { Self::new };
-        failure(error.to_string()).hint(error.hint()).hint(error.core().and_then(remedy::hint))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The arguments GRAPH and DATASET, shared by every command that takes one.
 
+use std::ffi::OsString;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use qdc_core::Symmetrize;
@@ -14,7 +16,7 @@ use crate::training_arguments::split;
 pub(crate) struct GraphArguments {
     /// A dataset (cora), a file (.npz, .mtx, .csv, .tsv) or a generator (karate, csbm:n=1000,homophily=0.2)
     #[arg(value_name = "GRAPH")]
-    graph: String,
+    graph: OsString,
     #[command(flatten)]
     edges: EdgeArguments,
 }
@@ -31,7 +33,7 @@ impl GraphArguments {
 pub(crate) struct DatasetArguments {
     /// A dataset (cora), a dataset .npz, or a labelled generator (csbm:n=1000,homophily=0.2)
     #[arg(value_name = "DATASET")]
-    dataset: String,
+    dataset: OsString,
     #[command(flatten)]
     edges: EdgeArguments,
     /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own

@@ -1,10 +1,8 @@
 //! `qdc`: quantum diffusion convolution on graphs, from the command line.
 //!
 //! Arguments are parsed here, resolved into a `Session`, and handed to one command. Data goes to stdout
-//! or a file, talk goes to stderr; the exit status is 0 for success, 1 when input, data or environment is at
-//! fault, 2 for wrong usage.
-
-#![allow(clippy::print_stdout, clippy::print_stderr)] // the one crate that prints
+//! or a file, talk goes to stderr; the exit status is 0 for success, 2 where the fault is in what was typed, 1 where it
+//! is in what was found, 128 plus the number of the signal that ended it.
 
 mod arguments;
 mod commands;
@@ -17,6 +15,7 @@ mod output;
 mod progress;
 mod remedy;
 mod session;
+mod signals;
 mod training_arguments;
 mod units;
 mod window_arguments;
@@ -30,13 +29,15 @@ use arguments::Arguments;
 /// Runs the command line `arguments`, the program's name first, and gives the exit status.
 ///
 /// A library function so that the Python package carries the same command line. Once per process: it sizes the
-/// global thread pool and listens for Ctrl-C.
+/// global thread pool and listens for signals.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let typed: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = match Arguments::try_parse_from(&typed) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version come this way too: to stdout, with status 0; wrong usage goes to stderr, with 2.
-            return if error.print().is_ok() { error.exit_code() as u8 } else { 0 };
+            // What was typed cannot be read as a whole; the wish for JSON still can.
+            let json = typed.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+            return failure::report_parsing(&error, json);
         }
     };
     let json = arguments.common.json;

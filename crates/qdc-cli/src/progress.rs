@@ -8,6 +8,8 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use qdc_core::watch::{Observer, PhaseId};
 
+use crate::output;
+
 /// Shows phases as bars; where stderr is no terminal, or `--quiet` was given, it shows nothing.
 pub(crate) struct Progress {
     bars: MultiProgress,
@@ -63,7 +65,7 @@ impl Observer for Progress {
 
     fn note(&self, message: &str) {
         if self.remarks {
-            self.bars.suspend(|| eprintln!("{message}"));
+            self.bars.suspend(|| output::say(message));
         }
     }
 

@@ -1,18 +1,23 @@
 //! Resolved arguments: what every command needs and none should work out again.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use qdc_core::kernel::Spectra;
 use qdc_core::{Resources, Watch};
-use qdc_data::{DataDir, SpectrumCache};
+use qdc_data::{Budget, DataDir, SpectrumCache};
 
 use crate::arguments::Common;
 use crate::failure::Failure;
 use crate::output::{self, Show};
 use crate::progress::Progress;
-use crate::units::{self, Bytes};
+use crate::signals;
+use crate::units::Bytes;
+
+/// The most worker threads for each core; results do not depend on them, and more only cost.
+const THREADS_PER_CORE: usize = 8;
 
 /// The setting a command runs in.
 pub(crate) struct Session {
@@ -21,38 +26,45 @@ pub(crate) struct Session {
     /// Memory a job may use.
     pub(crate) memory: Bytes,
     data_dir: Option<PathBuf>,
+    cache_dir: Option<PathBuf>,
     json: bool,
     quiet: bool,
     stop: Arc<AtomicBool>,
 }
 
 impl Session {
-    /// Starts the thread pool, listens for Ctrl-C, and fixes the limits.
+    /// Starts the thread pool, listens for signals, and fixes the limits.
     pub(crate) fn start(common: &Common) -> Result<Self, Failure> {
-        let threads = common.threads.map_or(0, usize::from); // 0: one for each core
+        let stop = Arc::new(AtomicBool::new(false));
+        signals::listen(Arc::clone(&stop), common.json)
+            .map_err(|error| Failure::new(format!("cannot listen for signals: {error}")))?;
+        let named =
+            |folder: &Option<OsString>| folder.clone().filter(|name| !name.is_empty()).map(PathBuf::from);
+        let session = Self {
+            watch: Watch::new(Progress::new(common.quiet, Arc::clone(&stop))),
+            memory: common.memory.unwrap_or_else(|| Bytes(Budget::of_this_machine().limit())),
+            data_dir: named(&common.data_dir),
+            cache_dir: named(&common.cache_dir),
+            json: common.json,
+            quiet: common.quiet,
+            stop,
+        };
+        let threads = common.threads.map_or(0, |threads| session.sane_threads(threads)); // 0: one for each core
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build_global()
             .map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let raised = Arc::clone(&stop);
-        ctrlc::set_handler(move || {
-            // The first Ctrl-C asks, the second insists.
-            if raised.swap(true, Ordering::Relaxed) {
-                qdc_data::output::abandon_all();
-                std::process::exit(130);
-            }
-        })
-        .map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {error}")))?;
-        let free = units::available_memory().map_or(4_000_000_000, |bytes| bytes / 4 * 3);
-        Ok(Self {
-            watch: Watch::new(Progress::new(common.quiet, Arc::clone(&stop))),
-            memory: common.memory.unwrap_or(Bytes(free)),
-            data_dir: common.data_dir.clone(),
-            json: common.json,
-            quiet: common.quiet,
-            stop,
-        })
+        Ok(session)
+    }
+
+    /// The number of threads asked for, or the most this machine has a use for.
+    fn sane_threads(&self, asked: u16) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let most = THREADS_PER_CORE * cores;
+        if usize::from(asked) > most {
+            self.warn(&format!("{asked} threads are more than {cores} cores can use; {most} are started"));
+        }
+        most.min(asked.into())
     }
 
     /// The same, without remarks on how things are computed.
@@ -62,20 +74,39 @@ impl Session {
             watch: Watch::new(progress),
             memory: self.memory,
             data_dir: self.data_dir.clone(),
+            cache_dir: self.cache_dir.clone(),
             json: self.json,
             quiet: self.quiet,
             stop: Arc::clone(&self.stop),
         }
     }
 
+    /// Says on stderr what is allowed but probably not meant, unless `--quiet` was given.
+    pub(crate) fn warn(&self, warning: &str) {
+        if !self.quiet {
+            output::say(&format!("warning: {warning}"));
+        }
+    }
+
     /// The folder of datasets: the one named, or the user's cache folder.
     pub(crate) fn data_dir(&self) -> DataDir {
-        self.data_dir.clone().map_or_else(DataDir::from_environment, DataDir::new)
+        self.data_dir.clone().map_or_else(DataDir::from_environment, DataDir::new).within(self.budget())
+    }
+
+    /// What reading a file or making a graph may hold.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget::bytes(self.memory.0)
+    }
+
+    /// The spectra kept on disk, in the folder named or the user's cache folder.
+    pub(crate) fn spectra(&self) -> SpectrumCache {
+        let folder = self.cache_dir.clone().unwrap_or_else(qdc_data::cache_folder);
+        SpectrumCache::new(folder.join("spectra"))
     }
 
     /// What kernels may use: the memory allowed and the stored spectra.
     pub(crate) fn resources(&self) -> Resources {
-        let spectra = Spectra::Stored(Arc::new(SpectrumCache::of(&self.data_dir())));
+        let spectra = Spectra::Stored(Arc::new(self.spectra()));
         Resources { memory: Some(self.memory.0), spectra, ..Resources::default() }
     }
 
@@ -84,8 +115,15 @@ impl Session {
         self.json
     }
 
-    /// Shows a command's result in the form asked for.
+    /// Shows a command's result in the form asked for; on stderr where stdout carries the result itself.
     pub(crate) fn show(&self, result: &impl Show) -> Result<(), Failure> {
+        // With `-o -` the result itself went to stdout; what is said about it is talk.
+        if qdc_data::output::finished().iter().any(|path| path.as_os_str() == "-") {
+            if !self.quiet {
+                output::say(result.text().trim_end());
+            }
+            return Ok(());
+        }
         output::show(result, self.json)
     }
 }

@@ -59,11 +59,6 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
     Some(nanoseconds as f64 * 1e-9)
 }
 
-/// Memory that can be had without swapping, in bytes; `None` where the system does not tell.
-pub(crate) fn available_memory() -> Option<u64> {
-    kilobytes_after("/proc/meminfo", "MemAvailable:")
-}
-
 fn kilobytes_after(file: &str, key: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;

@@ -11,6 +11,7 @@ fn qdc(folder: &Path, arguments: &[&str]) -> String {
         .args(arguments)
         .current_dir(folder)
         .env("QDC_DATA", "data")
+        .env("QDC_CACHE", "cache")
         .env("NO_COLOR", "1")
         .output()
         .unwrap();

@@ -45,7 +45,7 @@ fn what_needs_labels_says_so_for_a_graph_without() {
         "suggest grid:4x5",
         "figure homophily grid:4x5 -o h.svg",
     ] {
-        refused(folder.path(), command, 1, "grid:4x5 has no labels");
+        refused(folder.path(), command, 2, "grid:4x5 has no labels");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
 }
@@ -55,7 +55,7 @@ fn a_vertex_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for equation in ["heat", "schrodinger"] {
         let command = format!("dynamics karate --equation {equation} --from 34 --times 1,2 -o d.csv");
-        refused(folder.path(), &command, 1, "34");
+        refused(folder.path(), &command, 2, "34");
     }
     refused(folder.path(), "dynamics karate --equation heat --from 0 --times -1", 2, "-1");
     assert!(!folder.path().join("d.csv").exists());

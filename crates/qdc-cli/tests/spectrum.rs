@@ -120,7 +120,7 @@ fn wrong_usage_and_impossible_wishes_say_what_to_do() {
     assert_eq!(status(&["spectrum", "karate", "--pairs", "0"]).0, Some(2));
     assert_eq!(status(&["spectrum", "karate", "-o", "pairs.csv"]).0, Some(2));
     let (code, talk) = status(&["spectrum", "karate", "--solver", "chebyshev", "--pairs", "4"]);
-    assert!(code == Some(1) && talk.contains("hint: choose --solver"), "{talk}");
+    assert!(code == Some(2) && talk.contains("hint: choose --solver"), "{talk}");
     let (code, talk) = status(&["spectrum", "cycle:600", "--memory", "1MB"]);
     assert!(code == Some(1) && talk.contains("hint: raise --memory"), "{talk}");
 }

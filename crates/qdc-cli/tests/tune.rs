@@ -90,6 +90,7 @@ fn ctrl_c_ends_a_search_cleanly_and_its_trials_wait_for_the_next_run() {
     let file = folder.path().join("s.db");
     let child = command(folder.path(), "tune csbm:n=300 --model gcn --trials 100000 --study s.db --quiet")
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("it runs");
     while !(file.exists() && Sqlite::open(&file).is_ok() && trials(&file).len() > 2) {
@@ -100,6 +101,9 @@ fn ctrl_c_ends_a_search_cleanly_and_its_trials_wait_for_the_next_run() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("left (the same command resumes)"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("every trial that had ended is saved in s.db"), "{stderr}");
     let after = trials(&file);
     assert!(after.iter().all(|trial| trial.state != State::Running), "none is left hanging");
     let next = after.len();

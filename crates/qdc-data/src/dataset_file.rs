@@ -12,8 +12,9 @@ use std::path::Path;
 use qdc_core::{Csr, EdgeRule, Features, Graph, Split, UNLABELLED};
 
 use crate::npz::{Npz, NpzWriter};
-use crate::{Dataset, EdgeReading, Error};
+use crate::{Budget, Dataset, EdgeReading, Error};
 
+const FEATURES: &str = "array 'node_features'";
 const MASKS: [&str; 3] = ["train_masks", "val_masks", "test_masks"];
 
 /// Whether an archive has the layout of a dataset.
@@ -22,8 +23,8 @@ pub(crate) fn is_dataset(archive: &Npz) -> bool {
 }
 
 /// Reads a dataset; its edges are undirected pairs.
-pub fn read_dataset(path: &Path) -> Result<Dataset, Error> {
-    from_archive(&Npz::open(path)?, &path.display().to_string(), EdgeReading::default())
+pub fn read_dataset(path: &Path, budget: Budget) -> Result<Dataset, Error> {
+    from_archive(&Npz::open_within(path, budget)?, &path.display().to_string(), EdgeReading::default())
 }
 
 pub(crate) fn from_archive(archive: &Npz, name: &str, reading: EdgeReading) -> Result<Dataset, Error> {
@@ -69,8 +70,11 @@ fn sparse_features(
     if reader.header.fortran_order {
         return Ok(None);
     }
-    let (mut pointers, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    let mut row = Vec::with_capacity(columns);
+    let account = archive.account();
+    let mut pointers = account.room(FEATURES, rows.saturating_add(1))?;
+    pointers.push(0);
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    let mut row = account.room(FEATURES, columns)?;
     for index in 0..rows {
         row.clear();
         reader.read::<f32>(columns, &mut row)?;
@@ -79,11 +83,12 @@ fn sparse_features(
                 if !value.is_finite() {
                     return Err(not_finite(archive, name, index, column));
                 }
-                indices.push(column as u32);
-                values.push(value);
+                account.push(FEATURES, &mut indices, column as u32)?;
+                account.push(FEATURES, &mut values, value)?;
             }
         }
         if indices.len() > most {
+            account.release::<u64>(indices.capacity());
             return Ok(None);
         }
         pointers.push(indices.len());
@@ -155,6 +160,7 @@ fn graph(archive: &Npz, nodes: usize, reading: EdgeReading) -> Result<Graph, Err
             .malformed(NAME, problem)
             .remedy("vertices count from 0, one for each row of node_features"));
     }
+    archive.account().charge_graph(nodes, pairs.len())?;
     let pairs = || pairs.iter().map(|&[from, to]| (from as u64, to as u64));
     let invalid = |source| Error::Invalid { path: archive.path().into(), source };
     match reading {
@@ -266,7 +272,7 @@ mod tests {
             archive.array(name, &[1, 3], &mask).unwrap();
         }
         archive.finish().unwrap();
-        read_dataset(&path).unwrap_err()
+        read_dataset(&path, Budget::default()).unwrap_err()
     }
 
     #[test]
@@ -280,7 +286,7 @@ mod tests {
             dataset.labels[5] = UNLABELLED;
             let dataset = dataset.with_random_splits(Shares::default(), 1);
             write_dataset(&path, &dataset).unwrap();
-            let again = read_dataset(&path).unwrap();
+            let again = read_dataset(&path, Budget::default()).unwrap();
             assert_eq!(Dataset { name: dataset.name.clone(), ..again }, dataset);
         }
     }

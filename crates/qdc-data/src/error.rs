@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::closest::{by_closeness, distance};
 use crate::data_dir::NAMES;
-use crate::generators::GENERATORS;
+use crate::generators::{GENERATORS, is_generator};
 
 /// An error of reading, writing or finding data.
 #[derive(Debug, thiserror::Error)]
@@ -102,6 +103,27 @@ pub enum Error {
         problem: String,
     },
 
+    /// Reading a file, or making a graph, would take more memory than it may.
+    #[error(
+        "{}, {what}: {} are asked for{}, {} are allowed",
+        path.display(),
+        size(*asked),
+        if *held > 0 { format!(" beside {} held", size(*held)) } else { String::new() },
+        size(*allowed)
+    )]
+    Memory {
+        /// The file, or the name of what was made.
+        path: PathBuf,
+        /// What asked for memory, such as `array 'edges'`.
+        what: String,
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes held already.
+        held: u64,
+        /// Bytes allowed in all.
+        allowed: u64,
+    },
+
     /// A dataset was asked for, but the graph has no labels.
     #[error("{name} has no labels and features: it is a graph, not a dataset")]
     Unlabelled {
@@ -137,10 +159,29 @@ impl Error {
         self
     }
 
+    /// Whether the fault is in what the user typed, not in what was found.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::UnknownFormat { .. }
+            | Self::UnknownDataset { .. }
+            | Self::UnknownGraph { .. }
+            | Self::Generator { .. } => true,
+            Self::Unlabelled { name } => is_generator(name),
+            _ => false,
+        }
+    }
+
     /// What the user can do about it, where there is something to say.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Malformed { remedy, .. } => remedy.clone(),
+            Self::Malformed { remedy, .. } => Some(remedy.clone().unwrap_or_else(|| {
+                "the file is damaged, or not what its name says; correct it, or write or fetch it again".into()
+            })),
+            Self::MissingArray { .. } => Some(
+                "a dataset has node_features, node_labels, edges and perhaps masks; a matrix is what \
+                 scipy.sparse.save_npz writes"
+                    .into(),
+            ),
             Self::Read { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => Some("check the path; a relative one starts at the folder you are in".into()),
                 io::ErrorKind::IsADirectory => Some("it is a folder; name a file in it".into()),
@@ -150,15 +191,26 @@ impl Error {
             Self::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("the disk is full; nothing was left behind".into())
             }
-            Self::Write { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                Some("the folder does not exist; create it first".into())
-            }
+            Self::Write { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => Some("the folder does not exist; create it first".into()),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("you may not write there; choose another place, or change the permissions".into())
+                }
+                io::ErrorKind::IsADirectory => Some("it is a folder; name a file in it".into()),
+                io::ErrorKind::FileTooLarge => {
+                    Some("files may not grow that large here (ulimit -f); nothing was left behind".into())
+                }
+                _ => Some("choose another place".into()),
+            },
             Self::UnknownFormat { .. } => Some(
                 "use .npz (SciPy), .mtx (Matrix Market), .csv or .tsv (edge list); text formats may end in .gz".into(),
             ),
-            Self::UnknownDataset { .. } => Some(format!("the datasets are {}", NAMES.join(", "))),
-            Self::UnknownGraph { .. } => Some(format!(
-                "a graph is a dataset ({}), a generator ({}), or a file (.npz, .mtx, .csv, .tsv)",
+            Self::UnknownDataset { name } => {
+                Some(format!("{}the datasets are {}", did_you_mean(name, &NAMES), NAMES.join(", ")))
+            }
+            Self::UnknownGraph { name } => Some(format!(
+                "{}a graph is a dataset ({}), a generator ({}), or a file (.npz, .mtx, .csv, .tsv)",
+                did_you_mean(name, &NAMES),
                 NAMES.join(", "),
                 GENERATORS.join(", ")
             )),
@@ -180,6 +232,9 @@ impl Error {
                 let example = GENERATORS.iter().find(|example| example.split(':').next() == Some(family))?;
                 Some(format!("for example: {example}"))
             }
+            Self::Memory { .. } => {
+                Some("raise --memory if it is meant to be that large; otherwise the file is damaged or malicious".into())
+            }
             Self::Unlabelled { .. } => Some(format!(
                 "give a dataset ({}), a dataset .npz, or a labelled generator (karate, sbm, csbm)",
                 NAMES.join(", ")
@@ -197,6 +252,32 @@ impl Error {
     }
 }
 
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// "did you mean ...?" where a known name is a few letters away.
+fn did_you_mean(name: &str, known: &[&str]) -> String {
+    match by_closeness(name, known.iter().map(|&known| known.to_owned()).collect()).first() {
+        Some(closest) if distance(name, closest) <= 1 + closest.len() / 4 => {
+            format!("did you mean {closest}? ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Names for an error, not more than a few lines of them.
 fn listing(names: &[String]) -> String {
-    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+    const SHOWN: usize = 20;
+    match names.len() {
+        0 => "nothing".into(),
+        count if count <= SHOWN => names.join(", "),
+        count => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
+    }
 }

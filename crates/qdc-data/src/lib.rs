@@ -14,6 +14,8 @@
 //! # Ok::<(), qdc_data::Error>(())
 //! ```
 
+mod budget;
+pub mod closest;
 mod data_dir;
 mod dataset;
 mod dataset_file;
@@ -33,7 +35,8 @@ mod source;
 mod spectrum_cache;
 mod splits;
 
-pub use data_dir::{DataDir, NAMES, PUBLISHED, Place};
+pub use budget::{Budget, read_text};
+pub use data_dir::{Checked, DataDir, NAMES, PUBLISHED, Place, cache_folder};
 pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};
 pub use download::{Downloaded, HOST, download};
@@ -42,6 +45,11 @@ pub use registry::{Entry, REGISTRY};
 pub use source::{EdgeReading, Source, open};
 pub use spectrum_cache::{SpectrumCache, StoredSpectrum};
 pub use splits::{SPLITS, Shares, random_splits};
+
+/// A path in a report: what is no Unicode is replaced, since JSON can hold nothing else.
+pub(crate) fn lossy_path<S: serde::Serializer>(path: &std::path::Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
+}
 
 /// Loads one of the nine datasets from the folder `QDC_DATA`, or the user's cache folder where that is not set.
 pub fn load(name: &str) -> Result<Dataset, Error> {

@@ -65,7 +65,11 @@ impl<'a> Lines<'a> {
         if count as u64 == LONGEST {
             return Err(self.error("the line does not end: this is no text file"));
         }
-        Ok(Some(self.line.trim_ascii()))
+        let mut line = self.line.as_slice();
+        if self.number == 1 {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line); // the mark some editors put first
+        }
+        Ok(Some(line.trim_ascii()))
     }
 
     /// The number of the line read last, from 1.

@@ -1,5 +1,6 @@
 //! What users call a graph: the name of a dataset, a file, or a generator.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use qdc_core::{Graph, Symmetrize};
@@ -73,14 +74,18 @@ impl Source {
 }
 
 /// Finds the graph that `name` stands for: a dataset of `folder`, a generator, or a file.
-pub fn open(name: &str, folder: &DataDir, reading: EdgeReading) -> Result<Source, Error> {
+///
+/// # Errors
+/// [`Error::UnknownGraph`], and those of reading, making and memory.
+pub fn open(name: impl AsRef<OsStr>, folder: &DataDir, reading: EdgeReading) -> Result<Source, Error> {
+    let path = Path::new(name.as_ref());
+    let name = &*name.as_ref().to_string_lossy(); // the path itself need not be Unicode
     if Entry::find(name).is_some() {
         return folder.load(name).map(Source::Dataset);
     }
-    if let Some(made) = generators::generate(name) {
+    if let Some(made) = generators::generate(name, folder.budget()) {
         return made;
     }
-    let path = Path::new(name);
     if let Err(source) = path.metadata() {
         let looks_like_a_file = matrix::Format::of(path).is_some() || name.contains(['/', '\\']);
         return Err(if looks_like_a_file {
@@ -90,12 +95,12 @@ pub fn open(name: &str, folder: &DataDir, reading: EdgeReading) -> Result<Source
         });
     }
     if matrix::Format::of(path) == Some(matrix::Format::SciPy) {
-        let archive = Npz::open(path)?;
+        let archive = Npz::open_within(path, folder.budget())?;
         if dataset_file::is_dataset(&archive) {
             return dataset_file::from_archive(&archive, name, reading).map(Source::Dataset);
         }
     }
-    Ok(Source::Graph { name: name.into(), graph: matrix::read_graph(path, reading)? })
+    Ok(Source::Graph { name: name.into(), graph: matrix::read_graph(path, reading, folder.budget())? })
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ use qdc_core::{Eigensolver, Spectrum, Transition, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::Error;
 use crate::mapped::Mapped;
 use crate::output::write_file;
-use crate::{DataDir, Error};
 
 /// The header's size: a page, so that the numbers behind it are aligned.
 const HEADER: usize = 4096;
@@ -36,10 +36,10 @@ const EXTENSION: &str = "spectrum";
 ///
 /// ```no_run
 /// use qdc_core::{Transition, Watch};
-/// use qdc_data::{DataDir, SpectrumCache};
+/// use qdc_data::SpectrumCache;
 ///
 /// let cora = qdc_data::load("cora")?;
-/// let cache = SpectrumCache::of(&DataDir::from_environment());
+/// let cache = SpectrumCache::from_environment();
 /// let spectrum = cache.load_or_compute(&Transition::new(&cora.graph), None, &Watch::silent())?; // seconds
 /// let again = cache.load_or_compute(&Transition::new(&cora.graph), None, &Watch::silent())?; // milliseconds
 /// # Ok::<(), qdc_data::Error>(())
@@ -76,9 +76,9 @@ impl SpectrumCache {
         Self { folder: folder.into() }
     }
 
-    /// The spectra beside the datasets.
-    pub fn of(data: &DataDir) -> Self {
-        Self::new(data.path().join("spectra"))
+    /// The spectra in the folder `QDC_CACHE`, or in the user's cache folder where that is not set.
+    pub fn from_environment() -> Self {
+        Self::new(crate::cache_folder().join("spectra"))
     }
 
     /// The folder.

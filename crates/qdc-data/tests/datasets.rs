@@ -1,7 +1,7 @@
 //! The datasets known by name: original files and one-file archives must agree, and the published numbers must come out.
 
 use qdc_core::Metric;
-use qdc_data::{DataDir, PUBLISHED, REGISTRY, read_dataset};
+use qdc_data::{Budget, DataDir, PUBLISHED, REGISTRY, read_dataset};
 
 #[test]
 fn the_original_files_give_exactly_what_the_archives_hold() {
@@ -16,7 +16,7 @@ fn the_original_files_give_exactly_what_the_archives_hold() {
             archive,
             qdc_data::Dataset {
                 name: name.into(),
-                ..read_dataset(&folder.join(format!("{name}.npz"))).unwrap()
+                ..read_dataset(&folder.join(format!("{name}.npz")), Budget::default()).unwrap()
             }
         );
         let original = raw.load(name).unwrap();

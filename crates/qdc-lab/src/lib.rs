@@ -2,7 +2,6 @@
 
 mod architecture;
 mod bank;
-pub mod closest;
 mod config;
 mod error;
 pub mod experiment;
@@ -23,6 +22,7 @@ pub use error::Error;
 pub use experiment::{DatasetIdentity, Experiment};
 pub use hyperparameters::Hyperparameters;
 pub use model::{Model, NetworkKind, RewiringKind, Tower};
+pub use qdc_data::closest;
 pub use qdc_nn::training::{Keep, Scores};
 pub use rewiring::{Rewired, Rewiring, RewiringReport, Rewirings};
 pub use run::{Patience, Run, RunRecord, Training, train};

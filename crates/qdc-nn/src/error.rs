@@ -130,6 +130,7 @@ impl Error {
                 Some("choose other splits with --splits, or make new ones with --split".into())
             }
             Self::Device { hint, .. } => hint.clone(),
+            Self::NotAModel { .. } => Some("name a file that qdc train --save wrote".into()),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! `qdc cache`: the spectra kept on disk.
 
 use clap::{Args, Subcommand};
-use qdc_data::{SpectrumCache, StoredSpectrum};
+use qdc_data::StoredSpectrum;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ impl Show for Contents {
 
 impl Cache {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let cache = SpectrumCache::of(&session.data_dir());
+        let cache = session.spectra();
         let removed = matches!(self.action, Action::Clear);
         let spectra = if removed { cache.clear()? } else { cache.list()? };
         session.show(&Contents {

@@ -1,7 +1,7 @@
 //! `qdc data`: the nine datasets: what they are, fetching them, and where they lie.
 
 use clap::{Args, Subcommand};
-use qdc_data::{Downloaded, Entry, Error, HOST, Place, REGISTRY, Statistics, download};
+use qdc_data::{Checked, Downloaded, Entry, Error, HOST, Place, REGISTRY, Statistics, download};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -25,6 +25,12 @@ enum Action {
     Show(ShowArguments),
     /// Fetch datasets from their public sources
     Get(GetArguments),
+    /// Verify the files of datasets against their checksums
+    Check {
+        /// Datasets to verify [default: all that are here]
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
     /// Print where a dataset lies
     Path {
         /// The dataset
@@ -54,6 +60,7 @@ impl Data {
             Action::List => session.show(&List::of(session)),
             Action::Show(arguments) => session.show(&Shown(arguments.dataset.load(session)?.statistics()?)),
             Action::Get(arguments) => session.show(&arguments.run(session)?),
+            Action::Check { names } => check(names, session),
             Action::Path { name } => session.show(&Where::of(session, name)?),
         }
     }
@@ -163,6 +170,55 @@ impl Show for Got {
         };
         self.datasets.iter().map(line).collect()
     }
+}
+
+/// What was verified, and what is not as it should be.
+#[derive(Serialize)]
+struct Verified {
+    sound: Vec<Checked>,
+    wrong: Vec<Wrong>,
+}
+
+#[derive(Serialize)]
+struct Wrong {
+    name: String,
+    problem: String,
+}
+
+impl Show for Verified {
+    fn text(&self) -> String {
+        let sound = self.sound.iter().map(|found| {
+            format!("{}: {} files as they should be, by their {}\n", found.name, found.files, found.by)
+        });
+        sound.chain(self.wrong.iter().map(|found| format!("{}: wrong\n", found.name))).collect()
+    }
+}
+
+fn check(names: Vec<String>, session: &Session) -> Result<(), Failure> {
+    let folder = session.data_dir();
+    let here =
+        || REGISTRY.iter().map(|entry| entry.name.to_owned()).filter(|name| folder.find(name).is_some());
+    let names: Vec<String> = if names.is_empty() { here().collect() } else { names };
+    let mut verified = Verified { sound: Vec::new(), wrong: Vec::new() };
+    let mut hint = None;
+    for name in names {
+        match folder.check(&name) {
+            Ok(found) => verified.sound.push(found),
+            Err(error) if error.is_usage() => return Err(error.into()),
+            Err(error) => {
+                hint = hint.or(error.hint());
+                verified.wrong.push(Wrong { name, problem: error.to_string() });
+            }
+        }
+    }
+    if verified.wrong.is_empty() {
+        return session.show(&verified);
+    }
+    if !session.json() {
+        session.show(&verified)?;
+    }
+    let problems: Vec<&str> = verified.wrong.iter().map(|wrong| wrong.problem.as_str()).collect();
+    Err(Failure::new(problems.join("\n")).hint(hint).with(&verified))
 }
 
 #[derive(Serialize)]

@@ -74,7 +74,7 @@ impl DynamicsCommand {
         let source = self.graph.load(session)?;
         let mut dynamics = Dynamics::new(&Transition::new(source.graph()));
         if let Some(path) = &self.potential {
-            dynamics = dynamics.with_potential(read_numbers(path)?)?;
+            dynamics = dynamics.with_potential(read_numbers(path, session)?)?;
         }
         let start = dynamics.at_vertex(self.from)?;
         let mut csv;
@@ -110,9 +110,8 @@ impl DynamicsCommand {
 }
 
 /// Numbers apart by white space or commas.
-fn read_numbers(path: &std::path::Path) -> Result<Vec<f64>, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+fn read_numbers(path: &std::path::Path, session: &Session) -> Result<Vec<f64>, Failure> {
+    let text = qdc_data::read_text(path, session.budget())?;
     text.split(|c: char| c.is_whitespace() || c == ',')
         .filter(|word| !word.is_empty())
         .map(|word| {

@@ -7,7 +7,7 @@ use qdc_core::homophily::{PROBES, sliding_windows, spectral_homophily, window_ho
 use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
 use qdc_core::{Eigensolver, Filter, Graph, Recipe, Sparsify, Transition};
-use qdc_data::{Dataset, EdgeReading, Source, SpectrumCache};
+use qdc_data::{Dataset, EdgeReading, Source};
 use qdc_plot::figures::{self, Barbell, FilterPlot, HomophilyPanel};
 use qdc_plot::report::Window;
 use qdc_plot::svg::{COLUMN, PAGE};
@@ -249,7 +249,7 @@ pub(super) fn spectrum(graph: &Graph, session: &Session) -> Result<Spectrum, Fai
         let solver = Eigensolver::new().memory(Some(session.memory.0));
         return Ok(solver.solve(&Transition::new(graph), &session.watch)?);
     }
-    let cache = SpectrumCache::of(&session.data_dir());
+    let cache = session.spectra();
     Ok(cache.load_or_compute(&Transition::new(graph), Some(session.memory.0), &session.watch)?)
 }
 

@@ -128,13 +128,13 @@ impl Kernel {
             built.rows = Some([rows.start, rows.end]);
             session.watch.check()?;
             merge::write_shard(&self.output, &shard)?;
-            warn(&shard.manifest.report);
+            warn(&shard.manifest.report, session);
             return session.show(&built);
         }
         let BuiltKernel { matrix, report } = job.build(&session.watch)?;
         let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
-        warn(&report);
+        warn(&report, session);
         session.show(&built)
     }
 }
@@ -160,11 +160,9 @@ pub(super) fn write(path: &Path, matrix: &Csr<f64>, session: &Session) -> Result
     Ok(matrix::write(path, matrix)?)
 }
 
-/// What is allowed but probably not meant goes to stderr, even where talk was turned off.
-pub(super) fn warn(report: &KernelReport) {
-    for warning in &report.warnings {
-        eprintln!("warning: {warning}");
-    }
+/// Says what is allowed but probably not meant.
+pub(super) fn warn(report: &KernelReport, session: &Session) {
+    report.warnings.iter().for_each(|warning| session.warn(warning));
 }
 
 fn row_range(text: &str) -> Result<Range<usize>, String> {

@@ -28,11 +28,12 @@ impl Merge {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         check_output(&self.output)?;
         let started = Started::now();
-        let shards: Vec<Shard> = self.shards.iter().map(|path| read_shard(path)).collect::<Result<_, _>>()?;
+        let shards: Vec<Shard> =
+            self.shards.iter().map(|path| read_shard(path, session)).collect::<Result<_, _>>()?;
         let BuiltKernel { matrix, report } = Shard::merge(shards)?;
         let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
-        warn(&report);
+        warn(&report, session);
         session.show(&built)
     }
 }
@@ -54,15 +55,16 @@ pub(super) fn write_shard(path: &Path, shard: &Shard) -> Result<(), Failure> {
     Ok(write_file(&manifest_path(path), |file| file.write_all(text.as_bytes()))?)
 }
 
-fn read_shard(path: &Path) -> Result<Shard, Failure> {
+fn read_shard(path: &Path, session: &Session) -> Result<Shard, Failure> {
     let beside = manifest_path(path);
-    let text = std::fs::read_to_string(&beside).map_err(|error| {
-        Failure::new(format!("cannot read the manifest {}: {error}", beside.display()))
-            .hint("qdc kernel --rows A:B writes it beside the shard; keep the two together".to_owned())
+    let hint =
+        || "qdc kernel --rows A:B writes the manifest beside the shard; keep the two together".to_owned();
+    let text =
+        qdc_data::read_text(&beside, session.budget()).map_err(|error| Failure::from(error).hint(hint()))?;
+    let manifest: ShardManifest = serde_json::from_str(&text).map_err(|error| {
+        Failure::new(format!("{} is not a manifest: {error}", beside.display())).hint(hint())
     })?;
-    let manifest: ShardManifest = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format!("{} is not a manifest: {error}", beside.display())))?;
-    Ok(Shard { matrix: matrix::read(path)?, manifest })
+    Ok(Shard { matrix: matrix::read(path, session.budget())?, manifest })
 }
 
 fn manifest_path(path: &Path) -> PathBuf {

@@ -7,8 +7,8 @@ use clap::Args;
 use qdc_core::Route;
 use qdc_core::spectrum::{Eigensolver, Pairs, Spectrum, SpectrumReport};
 use qdc_core::{Transition, defaults};
+use qdc_data::Error;
 use qdc_data::npz::NpzWriter;
-use qdc_data::{Error, SpectrumCache};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -110,7 +110,7 @@ impl SpectrumCommand {
 
     /// All pairs come from the store, or go into it; a window is computed for itself.
     fn solve(&self, transition: &Transition, session: &Session) -> Result<Spectrum, Error> {
-        let cache = SpectrumCache::of(&session.data_dir());
+        let cache = session.spectra();
         if self.pairs == Pairs::All && matches!(self.solver, Route::Auto | Route::Dense) {
             return cache.load_or_compute(transition, Some(session.memory.0), &session.watch);
         }

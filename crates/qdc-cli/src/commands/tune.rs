@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use qdc_data::{Dataset, EdgeReading, PUBLISHED, Shares, SpectrumCache};
+use qdc_data::{Dataset, EdgeReading, PUBLISHED, Shares};
 use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
 use qdc_lab::{Config, Model};
 use qdc_tune::{Pruning, Sampler, storage};
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::model_argument::model;
 use crate::output::Show;
 use crate::session::Session;
+use crate::signals;
 use crate::training_arguments::{TrainingArguments, metric, split, splits};
 use crate::units::Bytes;
 
@@ -93,6 +94,10 @@ enum SamplerName {
 impl Tune {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let start = Instant::now();
+        signals::promise(format!(
+            "every trial that had ended is saved in {}; the same command resumes",
+            qdc_tune::storage::without_password(&self.study)
+        ));
         let until = self.budget.map(|budget| start + budget);
         if !self.all {
             let (Some(dataset), Some(model)) = (&self.dataset, &self.model) else {
@@ -100,7 +105,7 @@ impl Tune {
             };
             let read = self.load(dataset, session)?;
             let report = self.search((dataset, &read), model.clone(), until, session)?;
-            return session.show(&report_of(report));
+            return ended(&report_of(report), session);
         }
         let datasets: Vec<String> = self.dataset.as_ref().map_or_else(
             || PUBLISHED.iter().map(|name| (*name).to_owned()).collect(),
@@ -129,7 +134,7 @@ impl Tune {
             return Err(Failure::new("none of the datasets could be loaded")
                 .hint("qdc data get fetches them".to_owned()));
         }
-        session.show(&Walk { reports, missing, seconds: start.elapsed().as_secs_f64() })
+        ended(&Walk { reports, missing, seconds: start.elapsed().as_secs_f64() }, session)
     }
 
     fn load(&self, name: &str, session: &Session) -> Result<Dataset, Failure> {
@@ -176,7 +181,7 @@ impl Tune {
             until,
             patience: config.schedule.patience(&space.model),
             metric: metric(&config, dataset),
-            spectra: SpectrumCache::of(&session.data_dir()),
+            spectra: session.spectra(),
             trainer: &*trainer,
             pool: None,
         };
@@ -188,6 +193,17 @@ impl Tune {
         };
         Ok(search(&settings, storage, &name, &session.watch)?)
     }
+}
+
+/// Shows what a search did; one that a signal ended is a failure all the same.
+fn ended(report: &impl Show, session: &Session) -> Result<(), Failure> {
+    if !session.watch.stop_requested() {
+        return session.show(report);
+    }
+    if !session.json() {
+        session.show(report)?;
+    }
+    Err(Failure::interrupted().with(report))
 }
 
 #[derive(Serialize)]

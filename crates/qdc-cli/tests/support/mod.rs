@@ -12,6 +12,7 @@ pub(crate) fn command(folder: &Path, arguments: &str) -> Command {
         .args(arguments.split_whitespace())
         .current_dir(folder)
         .env("QDC_DATA", folder.join("data"))
+        .env("QDC_CACHE", folder.join("cache"))
         .env("NO_COLOR", "1");
     command
 }

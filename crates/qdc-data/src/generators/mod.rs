@@ -20,7 +20,7 @@ mod sparse;
 
 use qdc_core::{Csr, EdgeRule, Features, Graph};
 
-use crate::{Dataset, Error, Source};
+use crate::{Budget, Dataset, Error, Source};
 use parameters::Parameters;
 
 pub use block::ContextualBlocks;
@@ -37,18 +37,21 @@ pub const GENERATORS: [&str; 8] = [
     "powerlaw:n=1000000,degree=5,seed=0",
 ];
 
-/// The most vertices and edges a generator makes.
-const LIMIT: f64 = 2e9;
+/// Whether a name is a generator's, whatever its numbers.
+pub(crate) fn is_generator(name: &str) -> bool {
+    let family = |name: &str| name.split(':').next().map(str::to_owned);
+    GENERATORS.iter().any(|example| family(example) == family(name))
+}
 
 /// Makes the graph a name such as `cycle:50` describes; `None` where the name is no generator's.
 ///
 /// ```
-/// let club = qdc_data::generators::generate("karate").unwrap()?;
+/// let club = qdc_data::generators::generate("karate", qdc_data::Budget::default()).unwrap()?;
 /// assert_eq!((club.graph().nodes(), club.graph().edges()), (34, 78));
 /// assert!(club.labels().is_some());
 /// # Ok::<(), qdc_data::Error>(())
 /// ```
-pub fn generate(name: &str) -> Option<Result<Source, Error>> {
+pub fn generate(name: &str, budget: Budget) -> Option<Result<Source, Error>> {
     let (family, arguments) = name.split_once(':').unwrap_or((name, ""));
     let make: fn(&str, &mut Parameters<'_>) -> Result<Source, Error> = match family {
         "karate" => karate,
@@ -61,7 +64,7 @@ pub fn generate(name: &str) -> Option<Result<Source, Error>> {
         "powerlaw" => power_law,
         _ => return None,
     };
-    Some(Parameters::parse(name, arguments).and_then(|mut parameters| make(name, &mut parameters)))
+    Some(Parameters::parse(name, arguments, budget).and_then(|mut parameters| make(name, &mut parameters)))
 }
 
 fn karate(name: &str, parameters: &mut Parameters<'_>) -> Result<Source, Error> {
@@ -119,6 +122,7 @@ fn block_model(name: &str, parameters: &mut Parameters<'_>) -> Result<Source, Er
     let seed = parameters.seed()?;
     parameters.finish()?;
     parameters.check_size(n as f64, p_in.max(p_out) * 0.5 * n as f64 * n as f64)?;
+    parameters.check_values("labels and features", n as f64, 4 + 24)?;
     let edges = block::edges(n, blocks, p_in, p_out, seed);
     featureless(name, graph(name, n, edges)?, block::labels(n, blocks))
 }
@@ -136,7 +140,9 @@ fn contextual_block_model(name: &str, parameters: &mut Parameters<'_>) -> Result
         seed: parameters.seed()?,
     };
     parameters.finish()?;
-    parameters.check_size(n as f64 * model.features as f64, model.degree * n as f64)?;
+    parameters.check_size(n as f64, 0.5 * model.degree * n as f64)?;
+    let columns = model.features as f64;
+    parameters.check_values("labels and features", (n as f64 + 2.0 * model.classes as f64) * columns, 8)?;
     if model.classes > n {
         return Err(parameters.error("there are more classes than vertices"));
     }
@@ -167,7 +173,7 @@ mod tests {
     use crate::npz::Npz;
 
     fn made(name: &str) -> Source {
-        generate(name).unwrap_or_else(|| panic!("{name} is no generator")).unwrap()
+        generate(name, Budget::default()).unwrap_or_else(|| panic!("{name} is no generator")).unwrap()
     }
 
     #[test]
@@ -222,9 +228,9 @@ mod tests {
             ("csbm:n=100,homophily=nan", "homophily"),
             ("grid:4000000000x4000000000", "too large"),
         ] {
-            let error = generate(name).unwrap().unwrap_err();
+            let error = generate(name, Budget::default()).unwrap().unwrap_err();
             assert!(error.to_string().contains(expected), "{name}: {error}");
         }
-        assert!(generate("petersen").is_none());
+        assert!(generate("petersen", Budget::default()).is_none());
     }
 }

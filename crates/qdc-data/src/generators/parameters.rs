@@ -1,18 +1,21 @@
 //! The numbers in a generator's name: `20,1`, `20x30` or `n=1000,p=0.01`.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
-use crate::Error;
+use crate::budget::Account;
+use crate::{Budget, Error};
 
 /// Numbers not yet asked for; those without a key are taken in order.
 pub(super) struct Parameters<'a> {
     name: &'a str,
     given: Vec<(Option<&'a str>, &'a str)>,
     known: Vec<&'static str>,
+    account: Account,
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn parse(name: &'a str, arguments: &'a str) -> Result<Self, Error> {
+    pub(super) fn parse(name: &'a str, arguments: &'a str, budget: Budget) -> Result<Self, Error> {
         let separator = if arguments.contains('=') { ',' } else { 'x' };
         let given: Vec<_> = arguments
             .split([',', separator])
@@ -23,7 +26,8 @@ impl<'a> Parameters<'a> {
                 None => (None, part),
             })
             .collect();
-        let parameters = Self { name, given, known: Vec::new() };
+        let account = budget.account(Path::new(name));
+        let parameters = Self { name, given, known: Vec::new(), account };
         for (at, (key, _)) in parameters.given.iter().enumerate() {
             if key.is_some() && parameters.given[..at].iter().any(|(other, _)| other == key) {
                 return Err(parameters.error(format!("'{}' is given twice", key.unwrap_or_default())));
@@ -96,13 +100,18 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Refuses sizes that cannot be meant.
+    /// Refuses sizes that numbers of 32 bits cannot count, or the budget does not hold.
     pub(super) fn check_size(&self, nodes: f64, edges: f64) -> Result<(), Error> {
-        if nodes.max(edges) > super::LIMIT {
-            return Err(
-                self.error(format!("too large: about {nodes:.0} vertices or values and {edges:.0} edges"))
-            );
+        if nodes >= f64::from(u32::MAX) {
+            return Err(self.error(format!("too large: {nodes:.0} vertices are more than 32 bits can name")));
         }
-        Ok(())
+        // The list of edges, which is made first, has 16 bytes for each; it grows by doubling.
+        self.check_values("the list of edges", edges, 32)?;
+        self.account.charge_graph(nodes as usize, edges as usize)
+    }
+
+    /// Refuses values of so many bytes each that the budget does not hold.
+    pub(super) fn check_values(&self, what: &str, count: f64, bytes: u64) -> Result<(), Error> {
+        self.account.charge::<u8>(what, (count * bytes as f64) as usize) // saturates where it is beyond any memory
     }
 }

@@ -56,6 +56,7 @@ pub(super) fn erdos_renyi(n: u64, p: f64, seed: u64) -> Vec<(u64, u64)> {
 pub(super) fn power_law(n: u64, degree: f64, seed: u64) -> Vec<(u64, u64)> {
     let mut random = Random::new(seed, 0);
     let mut edges: Vec<(u64, u64)> = vec![(0, 1)];
+    let mut chosen_by = vec![0u32; n as usize]; // the last vertex that chose each one
     for vertex in 2..n {
         // Edges there should be once this vertex has brought its own: fractions carry over.
         let due = ((vertex as f64 * degree / 2.0).round() as usize).max(vertex as usize);
@@ -65,7 +66,8 @@ pub(super) fn power_law(n: u64, degree: f64, seed: u64) -> Vec<(u64, u64)> {
             for _attempt in 0..8 {
                 let (from, to) = edges[random.below(first as u64) as usize];
                 let chosen = if random.bits() >> 63 == 0 { from } else { to };
-                if edges[first..].iter().all(|&(other, _)| other != chosen) {
+                if chosen_by[chosen as usize] != vertex as u32 {
+                    chosen_by[chosen as usize] = vertex as u32;
                     edges.push((chosen, vertex));
                     break;
                 }

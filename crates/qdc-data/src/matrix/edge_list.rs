@@ -8,11 +8,12 @@ use std::path::Path;
 use qdc_core::{Csr, EdgeRule, Graph};
 
 use super::{VERTICES_PER_ENTRY, from_entries, plausible_size, to_graph};
+use crate::budget::Account;
 use crate::lines::{Lines, parse_real, parse_whole, quoted, write_text};
-use crate::{EdgeReading, Error};
+use crate::{Budget, EdgeReading, Error};
 
 /// The edges of a file, in its order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct EdgeList {
     /// The file, for errors.
     path: std::path::PathBuf,
@@ -20,16 +21,24 @@ pub struct EdgeList {
     nodes: usize,
     /// From, to, weight.
     edges: Vec<(u32, u32, f64)>,
+    /// The memory it holds.
+    account: Account,
 }
 
 impl EdgeList {
     /// Reads an edge list, line by line.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::from_lines(Lines::open(path)?, path, 0.0)
+    pub fn read(path: &Path, budget: Budget) -> Result<Self, Error> {
+        Self::from_lines(Lines::open(path)?, path, 0.0, budget)
     }
 
     /// Weights below `least` are refused.
-    pub(super) fn from_lines(mut lines: Lines<'_>, path: &Path, least: f64) -> Result<Self, Error> {
+    pub(super) fn from_lines(
+        mut lines: Lines<'_>,
+        path: &Path,
+        least: f64,
+        budget: Budget,
+    ) -> Result<Self, Error> {
+        let account = budget.account(path);
         let mut edges = Vec::new();
         let mut shape: Option<Shape> = None;
         let mut stated: Option<u64> = None;
@@ -54,7 +63,7 @@ impl EdgeList {
             if from.max(to) >= largest {
                 (largest, largest_at) = (from.max(to), lines.number());
             }
-            edges.push((from, to, weight));
+            account.push("the list of edges", &mut edges, (from, to, weight))?;
         }
         let named = if edges.is_empty() { 0 } else { u64::from(largest) + 1 };
         let nodes = stated.unwrap_or(named);
@@ -76,7 +85,7 @@ impl EdgeList {
             return Err(Error::malformed(path, place, problem)
                 .remedy("number the vertices from 0 without large gaps"));
         }
-        Ok(Self { path: path.into(), nodes: nodes as usize, edges })
+        Ok(Self { path: path.into(), nodes: nodes as usize, edges, account })
     }
 
     /// Number of vertices.
@@ -95,10 +104,12 @@ impl EdgeList {
             EdgeReading { symmetrize: Some(rule), .. } => EdgeRule::Directed(rule),
             EdgeReading { directed: false, .. } => EdgeRule::Undirected,
             EdgeReading { directed: true, symmetrize: None } => {
+                self.account.charge_graph(self.nodes, self.edges.len())?;
                 let path = self.path.clone();
                 return to_graph(&path, &self.into_matrix()?, reading);
             }
         };
+        self.account.charge_graph(self.nodes, self.edges.len())?;
         let edges = self.edges.iter().map(|&(from, to, weight)| (u64::from(from), u64::from(to), weight));
         Graph::from_weighted_edges(self.nodes, edges, rule)
             .map_err(|source| Error::Invalid { path: self.path.clone(), source })
@@ -106,8 +117,7 @@ impl EdgeList {
 
     /// The square matrix with an entry for each line.
     pub fn into_matrix(self) -> Result<Csr<f64>, Error> {
-        from_entries(self.nodes, self.nodes, &self.edges)
-            .map_err(|source| Error::Invalid { path: self.path.clone(), source })
+        from_entries(&self.path, self.nodes, self.nodes, &self.edges, &self.account)
     }
 }
 
@@ -132,7 +142,7 @@ impl Shape {
             separator.map_or(byte == b' ' || byte == b'\t', |separator| byte == separator)
         })
         .filter(move |field| separator.is_some() || !field.is_empty())
-        .map(<[u8]>::trim_ascii)
+        .map(|field| unquoted(field.trim_ascii()))
     }
 
     /// One edge, or what is wrong with it and what to do.
@@ -182,10 +192,18 @@ fn weight(field: &[u8], least: f64) -> Result<f64, (String, &'static str)> {
     }
 }
 
+/// A field without the quotes around it; quoted or not, `"3"` is the vertex 3.
+fn unquoted(field: &[u8]) -> &[u8] {
+    match field {
+        [b'"', inside @ .., b'"'] | [b'\'', inside @ .., b'\''] => inside.trim_ascii(),
+        _ => field,
+    }
+}
+
 /// Whether a first line names its columns: its first field is a word.
 fn is_header(line: &[u8]) -> bool {
-    let start = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    start.first().is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'"' | b'\'' | b'_'))
+    let field = Shape::of(line).split(line).next().unwrap_or_default();
+    field.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
 }
 
 /// The number in a remark such as `# nodes: 100`.
@@ -210,7 +228,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<EdgeList, Error> {
         let path = Path::new("edges.csv");
-        EdgeList::from_lines(Lines::new(path, text.as_bytes()), path, 0.0)
+        EdgeList::from_lines(Lines::new(path, text.as_bytes()), path, 0.0, Budget::default())
     }
 
     #[test]
@@ -221,6 +239,9 @@ mod tests {
             "0\t1\r\n1\t2\r\n",
             "0  1\n1 2\n",
             "\"a\",\"b\"\n0, 1\n1 ,2",
+            "\"0\",\"1\"\n\"1\",\"2\"\n",
+            "\u{feff}0,1\n1,2\n",
+            "\u{feff}\"from\",\"to\"\n0,1\n1,2\n",
         ] {
             let list = parse(text).unwrap();
             assert_eq!((list.nodes(), list.edges()), (3, &[(0, 1, 1.0), (1, 2, 1.0)][..]), "{text:?}");

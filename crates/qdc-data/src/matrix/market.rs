@@ -7,12 +7,13 @@ use std::path::Path;
 use qdc_core::Csr;
 
 use super::{from_entries, plausible_size};
-use crate::Error;
 use crate::lines::{Lines, parse_real, parse_whole, quoted, write_text};
+use crate::{Budget, Error};
 
 const BANNER: &str = "the first line must read '%%MatrixMarket matrix coordinate real general' (or integer, pattern; or symmetric)";
 
-pub(super) fn read(mut lines: Lines<'_>, path: &Path) -> Result<Csr<f64>, Error> {
+pub(super) fn read(mut lines: Lines<'_>, path: &Path, budget: Budget) -> Result<Csr<f64>, Error> {
+    let account = budget.account(path);
     let banner = lines.next()?.unwrap_or_default();
     let banner = String::from_utf8_lossy(banner).to_ascii_lowercase();
     let words: Vec<&str> = banner.split_whitespace().collect();
@@ -61,9 +62,9 @@ pub(super) fn read(mut lines: Lines<'_>, path: &Path) -> Result<Csr<f64>, Error>
         if symmetric && column > row {
             return Err(lines.error("an entry above the diagonal; symmetric files hold the lower half"));
         }
-        entries.push((row, column, value));
+        account.push("the entries", &mut entries, (row, column, value))?;
         if symmetric && row != column {
-            entries.push((column, row, value));
+            account.push("the entries", &mut entries, (column, row, value))?;
         }
         seen += 1;
     }
@@ -72,8 +73,7 @@ pub(super) fn read(mut lines: Lines<'_>, path: &Path) -> Result<Csr<f64>, Error>
             .error(format!("the file ends after {seen} of {count} entries"))
             .remedy("the file is cut off; fetch or write it again"));
     }
-    from_entries(rows as usize, columns as usize, &entries)
-        .map_err(|source| Error::Invalid { path: path.into(), source })
+    from_entries(path, rows as usize, columns as usize, &entries, &account)
 }
 
 /// Reads `row column [value]`, counting from 1, into numbers counting from 0.
@@ -119,7 +119,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Csr<f64>, Error> {
         let path = Path::new("m.mtx");
-        read(Lines::new(path, text.as_bytes()), path)
+        read(Lines::new(path, text.as_bytes()), path, Budget::default())
     }
 
     #[test]

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use qdc_core::{Csr, Graph};
 
-use crate::{EdgeReading, Error, lines};
+use crate::budget::Account;
+use crate::{Budget, EdgeReading, Error, lines};
 
 pub use edge_list::EdgeList;
 
@@ -31,9 +32,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format a file's name tells; `.gz` may follow a text format.
+    /// The format a file's name tells; `.gz` may follow a text format. Stdout, `-`, takes commas.
     pub fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        if path.as_os_str() == "-" {
+            return Some(Self::Csv);
+        }
+        let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
         let stem = name.strip_suffix(".gz").unwrap_or(&name);
         match stem.rsplit_once('.')?.1 {
             "npz" if stem == name => Some(Self::SciPy),
@@ -50,12 +54,12 @@ impl Format {
 }
 
 /// Reads a sparse matrix; entries given twice are added.
-pub fn read(path: &Path) -> Result<Csr<f64>, Error> {
+pub fn read(path: &Path, budget: Budget) -> Result<Csr<f64>, Error> {
     match Format::required(path)? {
-        Format::SciPy => scipy::read(&crate::npz::Npz::open(path)?),
-        Format::Market => market::read(lines::Lines::open(path)?, path),
+        Format::SciPy => scipy::read(&crate::npz::Npz::open_within(path, budget)?),
+        Format::Market => market::read(lines::Lines::open(path)?, path, budget),
         Format::Csv | Format::Tsv => {
-            EdgeList::from_lines(lines::Lines::open(path)?, path, f64::MIN)?.into_matrix()
+            EdgeList::from_lines(lines::Lines::open(path)?, path, f64::MIN, budget)?.into_matrix()
         }
     }
 }
@@ -73,10 +77,16 @@ pub fn write(path: &Path, matrix: &Csr<f64>) -> Result<(), Error> {
 }
 
 /// Reads a graph from a matrix or an edge list.
-pub fn read_graph(path: &Path, reading: EdgeReading) -> Result<Graph, Error> {
+pub fn read_graph(path: &Path, reading: EdgeReading, budget: Budget) -> Result<Graph, Error> {
     match Format::required(path)? {
-        Format::Csv | Format::Tsv => EdgeList::read(path)?.into_graph(reading),
-        _ => to_graph(path, &read(path)?, reading),
+        Format::Csv | Format::Tsv => EdgeList::read(path, budget)?.into_graph(reading),
+        _ => {
+            let matrix = read(path, budget)?;
+            let account = budget.account(path);
+            account.charge::<[u64; 2]>("the matrix", matrix.rows().saturating_add(matrix.entries()))?;
+            account.charge_graph(matrix.rows(), matrix.entries())?;
+            to_graph(path, &matrix, reading)
+        }
     }
 }
 
@@ -87,18 +97,18 @@ pub(crate) fn to_graph(path: &Path, matrix: &Csr<f64>, reading: EdgeReading) -> 
 
 /// Entry points of the fuzzers: readers of bytes that must never panic or exhaust the memory.
 pub(crate) mod from_bytes {
-    use super::{Csr, EdgeList, Error, Path, lines::Lines, market, scipy};
+    use super::{Budget, Csr, EdgeList, Error, Path, lines::Lines, market, scipy};
 
-    pub(crate) fn scipy(path: &Path, bytes: &[u8]) -> Result<Csr<f64>, Error> {
-        scipy::read(&crate::npz::Npz::from_bytes(path, bytes.to_vec())?)
+    pub(crate) fn scipy(path: &Path, bytes: &[u8], budget: Budget) -> Result<Csr<f64>, Error> {
+        scipy::read(&crate::npz::Npz::from_bytes(path, bytes.to_vec(), budget)?)
     }
 
-    pub(crate) fn market(path: &Path, bytes: &[u8]) -> Result<Csr<f64>, Error> {
-        market::read(Lines::new(path, bytes), path)
+    pub(crate) fn market(path: &Path, bytes: &[u8], budget: Budget) -> Result<Csr<f64>, Error> {
+        market::read(Lines::new(path, bytes), path, budget)
     }
 
-    pub(crate) fn edge_list(path: &Path, bytes: &[u8]) -> Result<EdgeList, Error> {
-        EdgeList::from_lines(Lines::new(path, bytes), path, 0.0)
+    pub(crate) fn edge_list(path: &Path, bytes: &[u8], budget: Budget) -> Result<EdgeList, Error> {
+        EdgeList::from_lines(Lines::new(path, bytes), path, 0.0, budget)
     }
 }
 
@@ -109,10 +119,15 @@ fn plausible_size(size: u64, entries: u64) -> bool {
 
 /// Compressed rows from entries in any order; entries given twice are added.
 fn from_entries(
+    path: &Path,
     rows: usize,
     columns: usize,
     entries: &[(u32, u32, f64)],
-) -> Result<Csr<f64>, qdc_core::Error> {
+    account: &Account,
+) -> Result<Csr<f64>, Error> {
+    // Two arrays of row ends and one of pointers; the sorted entries, and those of the matrix.
+    account.charge::<[usize; 3]>("the matrix's rows", rows.saturating_add(1))?;
+    account.charge::<[usize; 4]>("the matrix's entries", entries.len())?;
     let mut ends = vec![0; rows + 1];
     for entry in entries {
         ends[entry.0 as usize + 1] += 1;
@@ -137,6 +152,7 @@ fn from_entries(
         pointers.push(indices.len());
     }
     Csr::new(rows, columns, pointers, indices, values)
+        .map_err(|source| Error::Invalid { path: path.into(), source })
 }
 
 #[cfg(test)]
@@ -165,16 +181,16 @@ mod tests {
             for name in ["m.npz", "m.mtx", "m.mtx.gz"] {
                 let path = folder.path().join(name);
                 write(&path, &matrix).unwrap();
-                prop_assert_eq!(&read(&path).unwrap(), &matrix, "{}", name);
+                prop_assert_eq!(&read(&path, Budget::default()).unwrap(), &matrix, "{}", name);
             }
             for name in ["m.csv", "m.tsv.gz"] {
                 let path = folder.path().join(name);
                 write(&path, &matrix).unwrap();
                 if matrix.entries() > 0 {
-                    let again = read(&path).unwrap();
+                    let again = read(&path, Budget::default()).unwrap();
                     prop_assert!(again.iter().eq(matrix.iter()), "{}", name);
                 } else {
-                    prop_assert!(read(&path).is_err(), "a table without lines is no matrix");
+                    prop_assert!(read(&path, Budget::default()).is_err(), "a table without lines is no matrix");
                 }
             }
         }
@@ -185,16 +201,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("arc.npz");
         write(&path, &Csr::new(2, 2, vec![0, 1, 1], vec![1], vec![1.0]).unwrap()).unwrap();
-        let error = read_graph(&path, EdgeReading::default()).unwrap_err();
+        let error = read_graph(&path, EdgeReading::default(), Budget::default()).unwrap_err();
         assert!(error.to_string().contains("arc.npz: edge (0, 1)"), "{error}");
         assert_eq!(error.core().unwrap().remedy(), Some(qdc_core::Remedy::Symmetrize));
         let reading = EdgeReading { directed: true, symmetrize: Some(Symmetrize::Or) };
-        assert_eq!(read_graph(&path, reading).unwrap().edges(), 1);
+        assert_eq!(read_graph(&path, reading, Budget::default()).unwrap().edges(), 1);
     }
 
     #[test]
     fn a_name_without_a_known_ending_is_refused_with_the_list_of_endings() {
-        let error = read(Path::new("matrix.parquet")).unwrap_err();
+        let error = read(Path::new("matrix.parquet"), Budget::default()).unwrap_err();
         assert!(error.hint().unwrap().contains(".mtx"), "{error}");
     }
 }

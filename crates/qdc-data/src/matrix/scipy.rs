@@ -21,10 +21,13 @@ pub(super) fn read(archive: &Npz) -> Result<Csr<f64>, Error> {
         return Err(archive.malformed("shape", problem));
     }
     let (rows, columns) = (rows as usize, columns as usize);
-    let invalid = |source| Error::Invalid { path: archive.path().into(), source };
     match format.as_str() {
         "csr" => compressed(archive, rows, columns, values),
-        "csc" => Ok(compressed(archive, columns, rows, values)?.transpose()),
+        "csc" => {
+            let matrix = compressed(archive, columns, rows, values)?;
+            archive.account().charge::<[usize; 2]>("the transpose", rows.saturating_add(matrix.entries()))?;
+            Ok(matrix.transpose())
+        }
         "coo" => {
             let (row, column) = (archive.vector::<u32>("row")?, archive.vector::<u32>("col")?);
             for (name, indices, size) in [("row", &row, rows), ("col", &column, columns)] {
@@ -38,9 +41,11 @@ pub(super) fn read(archive: &Npz) -> Result<Csr<f64>, Error> {
                     return Err(archive.malformed(name, format!("value {at}: {index} is outside 0..{size}")));
                 }
             }
+            let account = archive.account();
+            account.charge::<(u32, u32, f64)>("the entries", values.len())?;
             let entries: Vec<_> =
                 row.into_iter().zip(column).zip(values).map(|((i, j), v)| (i, j, v)).collect();
-            from_entries(rows, columns, &entries).map_err(invalid)
+            from_entries(archive.path(), rows, columns, &entries, account)
         }
         other => Err(archive
             .malformed("format", format!("'{other}' matrices are not read"))
@@ -79,11 +84,13 @@ fn compressed(archive: &Npz, rows: usize, columns: usize, values: Vec<f64>) -> R
     if (0..rows).all(ascending) {
         return Csr::new(rows, columns, pointers, indices, values).map_err(invalid);
     }
+    let account = archive.account();
+    account.charge::<(u32, u32, f64)>("the entries", values.len())?;
     let entries: Vec<_> = (0..rows)
         .flat_map(|row| (pointers[row]..pointers[row + 1]).map(move |at| (row as u32, at)))
         .map(|(row, at)| (row, indices[at], values[at]))
         .collect();
-    from_entries(rows, columns, &entries).map_err(invalid)
+    from_entries(archive.path(), rows, columns, &entries, account)
 }
 
 /// Writes what `scipy.sparse.load_npz` opens as a `csr_matrix`.

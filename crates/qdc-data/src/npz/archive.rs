@@ -1,5 +1,6 @@
 //! The zip archive under an `.npz`: its directory, and its entries, stored or deflated.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-use crate::Error;
+use crate::budget::Account;
+use crate::{Budget, Error};
 
 /// Deflate packs at most this well; a larger claim is a lie (and a way to exhaust memory).
 const DEFLATE_LIMIT: u64 = 1032;
@@ -39,27 +41,34 @@ pub(super) struct Archive {
     source: Source,
     length: u64,
     entries: Vec<Entry>,
+    account: Account,
 }
 
 impl Archive {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    pub(super) fn open(path: &Path, budget: Budget) -> Result<Self, Error> {
         let fail = |source| Error::Read { path: path.into(), source };
         let found = std::fs::metadata(path).map_err(fail)?;
         if found.is_dir() {
             return Err(fail(io::ErrorKind::IsADirectory.into()));
         }
-        Self::with_directory(path.into(), Source::File, found.len())
+        Self::with_directory(path.into(), Source::File, found.len(), budget)
     }
 
-    pub(super) fn from_bytes(path: PathBuf, bytes: Vec<u8>) -> Result<Self, Error> {
+    pub(super) fn from_bytes(path: PathBuf, bytes: Vec<u8>, budget: Budget) -> Result<Self, Error> {
         let length = bytes.len() as u64;
-        Self::with_directory(path, Source::Memory(bytes), length)
+        Self::with_directory(path, Source::Memory(bytes), length, budget)
     }
 
-    fn with_directory(path: PathBuf, source: Source, length: u64) -> Result<Self, Error> {
-        let mut archive = Self { path, source, length, entries: Vec::new() };
+    fn with_directory(path: PathBuf, source: Source, length: u64, budget: Budget) -> Result<Self, Error> {
+        let account = budget.account(&path);
+        let mut archive = Self { path, source, length, entries: Vec::new(), account };
         archive.entries = archive.directory()?;
         Ok(archive)
+    }
+
+    /// Where the memory that arrays of this archive take is counted.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -132,7 +141,8 @@ impl Archive {
             (count, size, offset) = (number(&wide, 32, 8), number(&wide, 40, 8), number(&wide, 48, 8));
         }
         let directory = self.bytes(offset, size)?;
-        let mut entries = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut names = HashSet::new();
         let mut at = 0;
         for _ in 0..count {
             let Some(record) =
@@ -153,14 +163,21 @@ impl Archive {
             let [unpacked, packed, offset] =
                 widen([number(record, 24, 4), number(record, 20, 4), number(record, 42, 4)], extra);
             let name = String::from_utf8_lossy(name);
-            entries.push(Entry {
-                name: name.strip_suffix(".npy").unwrap_or(&name).into(),
+            let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+            // Readers differ in which of two they take: such a file means different things to different programs.
+            self.account.charge::<[u64; 16]>("the zip directory", 1 + name.len() / 64)?;
+            if !names.insert(name.clone()) {
+                return Err(broken(&format!("the array '{name}' is there twice")));
+            }
+            let entry = Entry {
+                name,
                 method: number(record, 10, 2) as u16,
                 checksum: number(record, 16, 4) as u32,
                 packed,
                 unpacked,
                 offset,
-            });
+            };
+            entries.push(entry);
             at += next;
         }
         Ok(entries)
@@ -173,7 +190,8 @@ impl Archive {
             return Err(Error::malformed(&self.path, format!("byte {}", self.length), problem)
                 .remedy("the file is damaged; fetch or write it again"));
         }
-        let mut bytes = vec![0; count as usize];
+        let mut bytes = self.account.room("the zip directory", count as usize)?;
+        bytes.resize(count as usize, 0);
         self.open_at(offset)?
             .read_exact(&mut bytes)
             .map_err(|source| Error::Read { path: self.path.clone(), source })?;

@@ -20,18 +20,12 @@ impl Kind {
     /// Reads a description such as `<f8` or `|b1`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let refuse = |why: &str| Err(format!("its type '{text}' cannot be read: {why}"));
-        let (order, rest) = match text.strip_prefix(['<', '|', '=', '>']) {
-            Some(rest) => (text.as_bytes()[0], rest),
-            None => (b'|', text),
-        };
+        let rest = text.strip_prefix(['<', '|', '=', '>']).unwrap_or(text);
         let mut letters = rest.chars();
         let letter = letters.next().unwrap_or(' ');
         let Ok(size) = letters.as_str().parse::<usize>() else {
             return refuse("only plain numbers and texts are read, no objects or records");
         };
-        if order == b'>' && size > 1 {
-            return refuse("big-endian; save it as little-endian");
-        }
         match (letter, size) {
             ('b', 1) => Ok(Self::Bool),
             ('i', 1 | 2 | 4 | 8) => Ok(Self::Int(size)),
@@ -70,6 +64,8 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
+    /// The most significant byte of a number comes first.
+    pub(crate) big_endian: bool,
     pub(crate) fortran_order: bool,
     pub(crate) shape: Vec<usize>,
 }
@@ -141,7 +137,7 @@ impl Header {
             .filter(|axis| !axis.is_empty())
             .map(|axis| axis.parse::<usize>().map_err(|_| unreadable()))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { kind: Kind::parse(kind)?, fortran_order, shape })
+        Ok(Self { kind: Kind::parse(kind)?, big_endian: kind.starts_with('>'), fortran_order, shape })
     }
 }
 
@@ -170,7 +166,10 @@ mod tests {
             let bytes = header_bytes("<f8", &shape);
             assert!(bytes.len().is_multiple_of(64));
             let header = Header::read(&mut &bytes[..]).unwrap();
-            assert_eq!(header, Header { kind: Kind::Real(8), fortran_order: false, shape });
+            assert_eq!(
+                header,
+                Header { kind: Kind::Real(8), big_endian: false, fortran_order: false, shape }
+            );
         }
     }
 
@@ -180,7 +179,6 @@ mod tests {
         let with =
             |descr: &str| read(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (3,)}}"));
         assert!(with("|O").contains("no objects"));
-        assert!(with(">f8").contains("big-endian"));
         assert!(with("<c16").contains("complex"));
         assert!(with("<f16").contains("16 to 64 bits"));
         assert!(read("{'descr': '<f8', 'fortran_order': False, 'shape': (-3,)}").contains("cannot be read"));

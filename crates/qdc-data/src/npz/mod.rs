@@ -1,8 +1,8 @@
 //! NumPy's `.npz`: a zip archive of `.npy` arrays.
 //!
 //! Reads every boolean, integer and real type in either memory order, stored or deflated, and converts to the type
-//! asked for where no value changes (reals may be rounded to `f32`). Nothing is allocated that the file cannot fill,
-//! and pickled objects are refused.
+//! asked for where no value changes (reals may be rounded to `f32`). Nothing is allocated that the file cannot fill or
+//! the [`Budget`] does not allow, names of arrays are never used as paths, and pickled objects are refused.
 //!
 //! ```
 //! use qdc_data::npz::{Npz, NpzWriter};
@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
 pub use element::Element;
 pub use writer::NpzWriter;
 
-use crate::Error;
+use crate::budget::Account;
+use crate::{Budget, Error};
 use archive::{Archive, EntryReader};
 pub(crate) use element::decode;
 use header::Header;
@@ -54,14 +55,25 @@ pub struct Npz {
 }
 
 impl Npz {
-    /// Opens an archive and reads its directory; arrays are read when asked for.
+    /// Opens an archive within the budget of this machine; see [`Npz::open_within`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Self { archive: Archive::open(path.as_ref())? })
+        Self::open_within(path, Budget::of_this_machine())
+    }
+
+    /// Opens an archive and reads its directory; arrays are read when asked for, and all of them together may hold
+    /// what `budget` allows.
+    pub fn open_within(path: impl AsRef<Path>, budget: Budget) -> Result<Self, Error> {
+        Ok(Self { archive: Archive::open(path.as_ref(), budget)? })
     }
 
     /// An archive in memory; `name` stands for the file in errors.
-    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Self, Error> {
-        Ok(Self { archive: Archive::from_bytes(name.into(), bytes)? })
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>, budget: Budget) -> Result<Self, Error> {
+        Ok(Self { archive: Archive::from_bytes(name.into(), bytes, budget)? })
+    }
+
+    /// Where the memory its arrays take is counted.
+    pub(crate) fn account(&self) -> &Account {
+        self.archive.account()
     }
 
     /// The file.
@@ -83,13 +95,15 @@ impl Npz {
     pub fn array<T: Element>(&self, name: &str) -> Result<Array<T>, Error> {
         let mut reader = self.reader(name)?;
         let count = reader.remaining;
-        // The archive's directory vouches for the size (see `Archive::entry`), so this cannot run away.
-        let mut data = Vec::with_capacity(count);
+        let what = format!("array '{name}'");
+        let mut data = self.account().room(&what, count)?;
         reader.read(count, &mut data)?;
         reader.finish()?;
         let shape = reader.header.shape;
         if reader.header.fortran_order {
+            self.account().charge::<T>(&what, count)?; // the copy
             data = to_c_order(&shape, &data);
+            self.account().release::<T>(count);
         }
         Ok(Array { shape, data })
     }
@@ -131,6 +145,9 @@ impl Npz {
         let mut bytes = vec![0; reader.header.byte_count().filter(|&size| size <= CHUNK).unwrap_or(0)];
         reader.fill(&mut bytes)?;
         reader.finish()?;
+        if reader.header.big_endian && matches!(reader.header.kind, Kind::Unicode(_)) {
+            bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+        }
         let characters: Vec<u32> = if matches!(reader.header.kind, Kind::Bytes(_)) {
             bytes.iter().map(|&byte| u32::from(byte)).collect()
         } else {
@@ -213,6 +230,9 @@ impl ArrayReader<'_> {
             let now = left.min(per_chunk);
             let bytes = &mut buffer[..now * size];
             self.fill(bytes)?;
+            if self.header.big_endian {
+                bytes.chunks_exact_mut(size.max(1)).for_each(<[u8]>::reverse);
+            }
             let before = out.len();
             decode(self.header.kind, bytes, out).map_err(|problem| {
                 let at = self.header.shape.iter().product::<usize>() - self.remaining + (out.len() - before);
@@ -274,6 +294,69 @@ mod tests {
         assert_eq!(to_c_order(&[2, 1, 2], &[1, 3, 2, 4]), [1, 2, 3, 4]);
         assert_eq!(to_c_order(&[], &[7]), [7]);
         assert_eq!(to_c_order(&[0, 3], &[] as &[u8]), Vec::<u8>::new());
+    }
+
+    /// A stored archive of one array whose content is `change`d, its checksum set right again.
+    fn changed(data: &[i16], change: impl Fn(&mut Vec<u8>)) -> Npz {
+        let crc = |content: &[u8]| {
+            let mut crc = flate2::Crc::new();
+            crc.update(content);
+            crc.sum().to_le_bytes()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let mut writer = NpzWriter::create_stored(&path).unwrap();
+        writer.array("a", &[2, data.len() / 2], data).unwrap();
+        writer.finish().unwrap();
+        let mut file = std::fs::read(&path).unwrap();
+        let start = file.windows(6).position(|six| six == b"\x93NUMPY").unwrap();
+        let end = file.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
+        let mut content = file[start..end].to_vec();
+        let before = crc(&content);
+        change(&mut content);
+        let after = crc(&content);
+        file.splice(start..end, content);
+        for at in 0..file.len() - 4 {
+            if file[at..at + 4] == before {
+                file[at..at + 4].copy_from_slice(&after);
+            }
+        }
+        Npz::from_bytes("a.npz", file, Budget::default()).unwrap()
+    }
+
+    fn replace(content: &mut [u8], from: &[u8], to: &[u8]) {
+        let at = content.windows(from.len()).position(|window| window == from).unwrap();
+        content[at..at + to.len()].copy_from_slice(to);
+    }
+
+    #[test]
+    fn either_byte_order_and_either_memory_order_give_the_same_array() {
+        let expected = (2, 3, vec![1i64, 2, 3, -4, 500, 6]);
+        let plain = changed(&[1, 2, 3, -4, 500, 6], |_| {});
+        assert_eq!(plain.matrix::<i64>("a").unwrap(), expected);
+        let big_endian = changed(&[1, 2, 3, -4, 500, 6], |content| {
+            replace(content, b"'<i2'", b"'>i2'");
+            let data = content.len() - 12;
+            content[data..].chunks_exact_mut(2).for_each(<[u8]>::reverse);
+        });
+        assert_eq!(big_endian.matrix::<i64>("a").unwrap(), expected);
+        let fortran = changed(&[1, -4, 2, 500, 3, 6], |content| replace(content, b"False,", b"True, "));
+        assert_eq!(fortran.matrix::<i64>("a").unwrap(), expected);
+    }
+
+    #[test]
+    fn an_array_beyond_the_budget_is_refused_with_its_name_and_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("zeros.npz");
+        let mut writer = NpzWriter::create(&path).unwrap();
+        writer.array_from("zeros", &[1_000_000], std::iter::repeat_n(0u8, 1_000_000)).unwrap();
+        writer.finish().unwrap();
+        assert!(path.metadata().unwrap().len() < 20_000, "a small file");
+        let archive = Npz::open_within(&path, Budget::bytes(2_000_000)).unwrap();
+        assert_eq!(archive.vector::<u8>("zeros").unwrap().len(), 1_000_000);
+        let error = archive.vector::<f64>("zeros").unwrap_err();
+        let Error::Memory { what, asked, allowed, .. } = &error else { panic!("{error}") };
+        assert_eq!((what.as_str(), *asked, *allowed), ("array 'zeros'", 8_000_000, 2_000_000));
     }
 
     #[test]

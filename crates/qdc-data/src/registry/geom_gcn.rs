@@ -108,7 +108,7 @@ pub(super) fn splits(files: &RawFiles<'_>, name: &str, nodes: usize) -> Result<V
         .map(|index| {
             let file = files.read(&split_path(name, index))?;
             let path = file.path.clone();
-            let archive = Npz::from_bytes(&path, file.bytes)?;
+            let archive = Npz::from_bytes(&path, file.bytes, files.budget)?;
             let part = |mask: &str| {
                 let mask_values = archive.vector::<bool>(mask)?;
                 if mask_values.len() != nodes {

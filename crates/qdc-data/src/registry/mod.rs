@@ -16,7 +16,7 @@ use qdc_core::{Metric, Symmetrize};
 pub(crate) use checksum::Checksum;
 
 use crate::npz::Npz;
-use crate::{Dataset, EdgeReading, Error, dataset_file};
+use crate::{Budget, Dataset, EdgeReading, Error, budget, dataset_file};
 
 const GEOM_GCN: &str = "bingzhewei/geom-gcn/1124af17444d7fd09686504ec46caa3f39f4f632";
 const PLANETOID: &str = "kimiyoung/planetoid/af6abf468a772cc055bec88c52e4d6f51b7c37e3";
@@ -134,19 +134,21 @@ impl Entry {
     }
 
     /// Reads the dataset from its original files below `root`.
-    pub(crate) fn read(&self, root: &Path) -> Result<Dataset, Error> {
-        let files = RawFiles { root };
+    pub(crate) fn read(&self, root: &Path, budget: Budget) -> Result<Dataset, Error> {
+        let files = RawFiles { root, budget };
         let mut dataset = match self.origin {
             Origin::Planetoid => planetoid::read(&files, self.name),
             Origin::GeomGcn(folder) => geom_gcn::read(&files, self.name, folder),
             Origin::Whole => {
-                let path = root.join(format!("{HETEROPHILOUS}/data/{}.npz", self.stem()));
-                return dataset_file::from_archive(&Npz::open(path)?, self.name, EdgeReading::default());
+                let file = files.read(&format!("{HETEROPHILOUS}/data/{}.npz", self.stem()))?;
+                let archive = Npz::from_bytes(file.path, file.bytes, budget)?;
+                return dataset_file::from_archive(&archive, self.name, EdgeReading::default());
             }
             Origin::Directed => {
-                let path = root.join(format!("{HETEROPHILOUS}/data/{}_directed.npz", self.name));
+                let file = files.read(&format!("{HETEROPHILOUS}/data/{}_directed.npz", self.name))?;
+                let archive = Npz::from_bytes(file.path, file.bytes, budget)?;
                 let reading = EdgeReading { directed: true, symmetrize: Some(Symmetrize::Or) };
-                dataset_file::from_archive(&Npz::open(path)?, self.name, reading)
+                dataset_file::from_archive(&archive, self.name, reading)
             }
         }?;
         dataset.splits = geom_gcn::splits(&files, self.name, dataset.graph.nodes())?;
@@ -165,6 +167,7 @@ fn pinned() -> impl Iterator<Item = PinnedFile> {
 /// The folder below which the original files lie.
 struct RawFiles<'a> {
     root: &'a Path,
+    budget: Budget,
 }
 
 /// A file and its content.
@@ -174,24 +177,41 @@ struct RawFile {
 }
 
 impl RawFiles<'_> {
+    /// A file with the size and the checksum it is pinned by; hashing takes a fraction of the time reading does.
     fn read(&self, path: &str) -> Result<RawFile, Error> {
-        let path = self.root.join(path);
-        match std::fs::read(&path) {
-            Ok(bytes) => Ok(RawFile { path, bytes }),
-            Err(source) => Err(Error::Read { path, source }),
+        let place = self.root.join(path);
+        let bytes = budget::read_file(&place, self.budget)?;
+        match pinned().find(|file| file.path == path) {
+            Some(pin) => pin.check(&place, &bytes)?,
+            None => return Err(Error::malformed(&place, "the file", "no checksum of it is known")),
         }
+        Ok(RawFile { path: place, bytes })
+    }
+}
+
+impl PinnedFile {
+    /// Refuses a content that is not the pinned one.
+    pub(crate) fn check(&self, place: &Path, bytes: &[u8]) -> Result<(), Error> {
+        if self.checksum.fits(bytes) {
+            return Ok(());
+        }
+        let problem = format!("its content is not the original, whose checksum is the {}", self.checksum);
+        Err(Error::malformed(place, "the whole file", problem).remedy(
+            "it was changed or belongs to another dataset; remove it and fetch it again with `qdc data get`",
+        ))
     }
 }
 
 /// Entry points of the fuzzers.
 pub(crate) mod from_bytes {
-    use super::{Error, Path, pickle::Pickle};
+    use super::{Budget, Error, Path, pickle::Pickle};
 
     /// Reads a pickle as each of the things Planetoid's files hold.
-    pub(crate) fn pickle(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-        let lists = Pickle::read(path, bytes)?.into_lists().map(drop);
-        let table = Pickle::read(path, bytes)?.into_table().map(drop);
-        lists.or(table).or(Pickle::read(path, bytes)?.into_matrix().map(drop))
+    pub(crate) fn pickle(path: &Path, bytes: &[u8], budget: Budget) -> Result<(), Error> {
+        let read = || Pickle::read(path, bytes, budget);
+        let lists = read()?.into_lists().map(drop);
+        let table = read()?.into_table().map(drop);
+        lists.or(table).or(read()?.into_matrix().map(drop))
     }
 }
 

@@ -30,8 +30,8 @@ pub(super) fn read(files: &RawFiles<'_>, name: &str) -> Result<Dataset, Error> {
     }
 
     let (early, late) = (open("allx")?, open("tx")?);
-    let early_features = Pickle::read(&early.path, &early.bytes)?.into_matrix()?;
-    let late_features = Pickle::read(&late.path, &late.bytes)?.into_matrix()?;
+    let early_features = Pickle::read(&early.path, &early.bytes, files.budget)?.into_matrix()?;
+    let late_features = Pickle::read(&late.path, &late.bytes, files.budget)?.into_matrix()?;
     let first = early_features.rows();
     let nodes = order.iter().max().map_or(first, |&last| last + 1);
     let wrong = |problem: String| Error::malformed(&index.path, "the list of test vertices", problem);
@@ -63,8 +63,8 @@ pub(super) fn read(files: &RawFiles<'_>, name: &str) -> Result<Dataset, Error> {
         .map_err(|source| Error::Invalid { path: early.path.clone(), source })?;
 
     let (early, late) = (open("ally")?, open("ty")?);
-    let early_labels = classes(Pickle::read(&early.path, &early.bytes)?)?;
-    let late_labels = classes(Pickle::read(&late.path, &late.bytes)?)?;
+    let early_labels = classes(Pickle::read(&early.path, &early.bytes, files.budget)?)?;
+    let late_labels = classes(Pickle::read(&late.path, &late.bytes, files.budget)?)?;
     if early_labels.len() != first || late_labels.len() != order.len() {
         let problem = format!("{} labels for {first} rows of features", early_labels.len());
         return Err(Error::malformed(&early.path, "the pickle", problem));
@@ -73,7 +73,7 @@ pub(super) fn read(files: &RawFiles<'_>, name: &str) -> Result<Dataset, Error> {
     let labels: Vec<u32> = early_labels.iter().copied().chain(late_labels).collect();
 
     let file = open("graph")?;
-    let lists = Pickle::read(&file.path, &file.bytes)?.into_lists()?;
+    let lists = Pickle::read(&file.path, &file.bytes, files.budget)?.into_lists()?;
     let edges =
         lists.iter().flat_map(|(from, others)| others.iter().map(move |to| (*from as u64, *to as u64)));
     let graph = Graph::from_edges(nodes, edges, EdgeRule::Undirected)

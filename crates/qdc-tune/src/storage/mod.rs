@@ -158,7 +158,7 @@ pub fn open(address: &str) -> Result<Box<dyn Storage>> {
 }
 
 /// The address without its password, fit to be shown.
-fn without_password(address: &str) -> String {
+pub fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
     let place = match place.rsplit_once('@') {

@@ -5,6 +5,11 @@ use std::ops::Range;
 
 const UNDERFLOW: &str = "it takes more objects than there are";
 
+/// What one opcode copies is bounded, so that a pickle takes time in proportion to its length: axes of an array (NumPy
+/// has at most 64), and bytes of an element type's name.
+const MOST_AXES: usize = 64;
+const LONGEST_TYPE: usize = 64;
+
 /// The number of an object in the arena.
 pub(super) type Id = usize;
 
@@ -264,7 +269,7 @@ impl<'a> Machine<'a> {
             Name::Reconstruct if is(0, Name::Array) => Object::Array(None),
             Name::Matrix if arguments.is_empty() => Object::Matrix(None),
             Name::Type => match arguments.first().map(|id| &self.objects[*id]) {
-                Some(Object::Text(code)) => {
+                Some(Object::Text(code)) if code.len() <= LONGEST_TYPE => {
                     Object::Type(String::from_utf8_lossy(&self.bytes[code.clone()]).into_owned())
                 }
                 _ => return Err("an element type has no code".into()),
@@ -282,7 +287,7 @@ impl<'a> Machine<'a> {
         let filled = match (&self.objects[target], &self.objects[state]) {
             (Object::Matrix(_), Object::Dict(_)) => Object::Matrix(Some(state)),
             (Object::Type(code), Object::Tuple(parts)) => match parts.get(1).map(|id| &self.objects[*id]) {
-                Some(Object::Text(order)) => {
+                Some(Object::Text(order)) if order.len() <= LONGEST_TYPE => {
                     let order = String::from_utf8_lossy(&self.bytes[order.clone()]);
                     Object::Type(format!("{order}{}", code.trim_start_matches(['<', '>', '|', '='])))
                 }
@@ -299,6 +304,9 @@ impl<'a> Machine<'a> {
                 else {
                     return Err("an array lacks shape, type or data".into());
                 };
+                if shape.len() > MOST_AXES {
+                    return Err(format!("an array has {} axes", shape.len()));
+                }
                 let axis = |id: &Id| match self.objects[*id] {
                     Object::Int(axis) => usize::try_from(axis).ok(),
                     _ => None,

@@ -11,8 +11,9 @@ use std::path::Path;
 use qdc_core::Csr;
 
 use self::machine::{Id, Machine, Object};
-use crate::Error;
+use crate::budget::Account;
 use crate::npz::{Element, Kind, decode, to_c_order};
+use crate::{Budget, Error};
 
 /// A pickle that has been read.
 pub(super) struct Pickle<'a> {
@@ -20,14 +21,18 @@ pub(super) struct Pickle<'a> {
     bytes: &'a [u8],
     objects: Vec<Object>,
     result: Id,
+    account: Account,
 }
 
 impl<'a> Pickle<'a> {
     /// Reads the objects of a pickle without running anything.
-    pub(super) fn read(path: &'a Path, bytes: &'a [u8]) -> Result<Self, Error> {
+    pub(super) fn read(path: &'a Path, bytes: &'a [u8], budget: Budget) -> Result<Self, Error> {
+        let account = budget.account(path);
+        // Every byte of a pickle makes at most one object; most make none.
+        account.charge::<Object>("the pickle's objects", bytes.len() / 2)?;
         let mut machine = Machine::new(bytes);
         match machine.run() {
-            Ok(result) => Ok(Self { path, bytes, objects: machine.objects, result }),
+            Ok(result) => Ok(Self { path, bytes, objects: machine.objects, result, account }),
             Err(problem) => Err(Error::malformed(path, format!("byte {}", machine.at), problem)
                 .remedy("only Planetoid's own files are read, and nothing in a pickle is executed; fetch the file again")),
         }
@@ -43,14 +48,19 @@ impl<'a> Pickle<'a> {
         let wrong = || self.error("it should hold a dictionary of lists of vertices");
         let Object::Dict(pairs) = &self.objects[self.result] else { return Err(wrong()) };
         let int = |id: &Id| if let Object::Int(int) = self.objects[*id] { Some(int) } else { None };
-        pairs
-            .iter()
-            .map(|(key, list)| match &self.objects[*list] {
-                Object::List(items) => Some((int(key)?, items.iter().map(int).collect::<Option<_>>()?)),
-                _ => None,
-            })
-            .collect::<Option<_>>()
-            .ok_or_else(wrong)
+        let mut lists = Vec::new();
+        for (key, list) in pairs {
+            let (Some(key), Object::List(items)) = (int(key), &self.objects[*list]) else {
+                return Err(wrong());
+            };
+            // A list may be referred to again and again: each copy counts.
+            let mut copy: Vec<i64> = self.account.room("its lists", items.len())?;
+            for item in items {
+                copy.push(int(item).ok_or_else(wrong)?);
+            }
+            self.account.push("its lists", &mut lists, (key, copy))?;
+        }
+        Ok(lists)
     }
 
     /// A dense array of two axes: rows, columns, values.
@@ -123,6 +133,9 @@ impl<'a> Pickle<'a> {
             return Err(self.error("it should hold an array"));
         };
         let Object::Type(kind) = &self.objects[*kind] else { return Err(self.error("an array has no type")) };
+        if kind.starts_with('>') {
+            return Err(self.error("an array is big-endian, which no file of Planetoid is"));
+        }
         let kind = Kind::parse(kind).map_err(|problem| self.error(problem))?;
         let bytes = &self.bytes[data.clone()];
         let size = shape.iter().try_fold(kind.size(), |size, &axis| size.checked_mul(axis));
@@ -131,7 +144,7 @@ impl<'a> Pickle<'a> {
                 self.error(format!("an array of shape {shape:?} of {kind} has {} bytes", bytes.len()))
             );
         }
-        let mut values = Vec::new();
+        let mut values = self.account.room("an array", bytes.len() / kind.size().max(1))?;
         decode(kind, bytes, &mut values).map_err(|problem| self.error(problem))?;
         if *fortran_order {
             values = to_c_order(shape, &values);
@@ -147,7 +160,7 @@ mod tests {
     const PATH: &str = "ind.test.graph";
 
     fn read(bytes: &[u8]) -> Result<Vec<(i64, Vec<i64>)>, Error> {
-        Pickle::read(Path::new(PATH), bytes)?.into_lists()
+        Pickle::read(Path::new(PATH), bytes, Budget::default())?.into_lists()
     }
 
     /// What Python 2 writes for `defaultdict(list, {0: [1, 300], 1: [0]})`.
@@ -174,7 +187,8 @@ mod tests {
         assert!(
             read(b"\x80\x02K\x01.").unwrap_err().to_string().contains("should hold a dictionary of lists")
         );
-        let error = Pickle::read(Path::new(PATH), GRAPH).unwrap().into_matrix().unwrap_err();
+        let error =
+            Pickle::read(Path::new(PATH), GRAPH, Budget::default()).unwrap().into_matrix().unwrap_err();
         assert!(error.to_string().contains("should hold a sparse matrix"), "{error}");
         assert!(read(&GRAPH[..GRAPH.len() - 1]).unwrap_err().to_string().contains("cut off"));
         assert!(read(b"not a pickle").unwrap_err().to_string().contains("opcode 0x6e"));

@@ -1,0 +1,181 @@
+//! Signals, full disks, closed pipes and read-only places: the right status, true words, nothing half-written.
+
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use support::command;
+
+/// Commands that take long, and the file each would write.
+const LONG: [(&str, &str); 6] = [
+    ("kernel er:n=9000,p=0.002,seed=1 --sigma 0.02 --solver chebyshev -o q.npz", "q.npz"),
+    ("spectrum er:n=4000,p=0.002,seed=1 -o s.npz", "s.npz"),
+    ("train csbm:n=3000 --model gcn --max-steps 1000000 --patience 1000000 --save m", "m"),
+    ("tune csbm:n=300 --model gcn --trials 100000 --study s.db", ""),
+    ("figure filter er:n=4000,p=0.002,seed=1 -o f.svg", "f.svg"),
+    ("report csbm:n=20000 -o r.html", "r.html"),
+];
+
+/// The same commands on little work, and the file each writes.
+const SHORT: [(&str, &str); 5] = [
+    ("kernel karate -o q.npz", "q.npz"),
+    ("spectrum karate -o s.npz", "s.npz"),
+    ("train karate --model gcn --splits 0 --max-steps 2 --save m", "m"),
+    ("figure barbell -o f.svg", "f.svg"),
+    ("report karate -o r.html", "r.html"),
+];
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let mut open = vec![folder.to_path_buf()];
+    let mut found = BTreeSet::new();
+    while let Some(place) = open.pop() {
+        for entry in std::fs::read_dir(place).unwrap().flatten() {
+            if entry.path().is_dir() && !entry.path().is_symlink() {
+                open.push(entry.path());
+            } else {
+                found.insert(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs `arguments`, sends the signals once the program listens for them, and gives what it said at its end.
+fn interrupted(folder: &Path, arguments: &str, signals: &[&str]) -> Output {
+    let child = command(folder, arguments)
+        .args(["--threads", "2"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let listens = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        u64::from_str_radix(caught.trim(), 16).is_ok_and(|caught| caught >> 14 & 1 == 1) // SIGTERM
+    };
+    while !listens() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(150));
+    for signal in signals {
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args([*signal, &id]).status().unwrap().success(), "{arguments}");
+    }
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_signal_ends_every_command_with_its_status_and_leaves_nothing_half_written() {
+    for (arguments, file) in LONG {
+        for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+            let folder = tempfile::tempdir().unwrap();
+            let output = interrupted(folder.path(), arguments, &[signal]);
+            let stderr = said(&output);
+            assert_eq!(output.status.code(), Some(status), "{arguments} {signal}: {stderr}");
+            let words = if file.is_empty() { "saved in s.db" } else { "interrupted; nothing was written" };
+            assert!(stderr.contains(words), "{arguments} {signal}: {stderr}");
+            let names = names(folder.path());
+            let left = names.iter().find(|name| name.ends_with(".part") || *name == file);
+            assert_eq!(left, None, "{arguments} {signal}");
+        }
+    }
+}
+
+#[test]
+fn a_second_signal_ends_a_command_at_once_and_json_tells_the_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = interrupted(folder.path(), &format!("{} --json", LONG[1].0), &["-INT", "-TERM"]);
+    assert_eq!(output.status.code(), Some(130), "the first signal counts: {}", said(&output));
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["code"], 130, "{object}");
+    assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+}
+
+#[test]
+fn a_stalled_download_is_interrupted_too() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let open: Vec<_> = listener.incoming().collect(); // taken, and never answered
+        drop(open);
+    });
+    for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = interrupted(folder.path(), &format!("data get texas --mirror {address}"), &[signal]);
+        assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+        assert!(said(&output).contains("interrupted; nothing was written"), "{}", said(&output));
+        assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_and_leaves_nothing() {
+    for (arguments, file) in SHORT {
+        // No file may grow beyond a kilobyte.
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_qdc")])
+            .args(arguments.split_whitespace())
+            .current_dir(folder.path())
+            .env("QDC_CACHE", folder.path().join("cache"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {}", said(&output));
+        assert!(
+            said(&output).contains("cannot write") && said(&output).contains("hint: "),
+            "{}",
+            said(&output)
+        );
+        assert!(names(folder.path()).is_empty(), "{arguments}: {:?}", names(folder.path()));
+        // A link to a device that is full.
+        std::os::unix::fs::symlink("/dev/full", folder.path().join(file)).unwrap();
+        let output = command(folder.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {}", said(&output));
+        assert!(said(&output).contains("No space left"), "{arguments}: {}", said(&output));
+        assert!(folder.path().join(file).is_symlink(), "{arguments}");
+        assert_eq!(names(folder.path()).len(), 1, "{arguments}: {:?}", names(folder.path()));
+    }
+}
+
+#[test]
+fn read_only_places_are_refused_and_stay_as_they_were() {
+    use std::os::unix::fs::PermissionsExt;
+    for (arguments, file) in SHORT {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(file);
+        std::fs::write(&path, "mine").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+        let output = command(folder.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {}", said(&output));
+        assert!(said(&output).contains("read-only") && said(&output).contains("hint: "), "{}", said(&output));
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+        assert_eq!(names(folder.path()).len(), 1, "{:?}", names(folder.path()));
+    }
+}
+
+#[test]
+fn devices_links_and_closed_pipes_take_what_they_get() {
+    for (arguments, file) in SHORT {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/null", folder.path().join(file)).unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command(folder.path(), arguments).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {}", said(&output));
+        assert!(folder.path().join(file).is_symlink(), "{arguments}");
+        assert!(!Path::new("/dev/null").is_file());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = command(folder.path(), "kernel karate -o - --quiet").output().unwrap();
+    assert!(output.status.success() && output.stdout.starts_with(b"row,column,value\n"), "{}", said(&output));
+}
