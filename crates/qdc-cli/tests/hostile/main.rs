@@ -15,6 +15,7 @@ mod texts;
 use running::Case;
 
 #[test]
+#[allow(clippy::print_stdout)] // the count and the peak, for `--nocapture`
 fn every_hostile_input_is_refused_with_a_hint_within_its_limits() {
     let cases: Vec<Case> =
         [archives::cases(), texts::cases(), names::cases(), others::cases()].into_iter().flatten().collect();
