@@ -3,7 +3,7 @@
 //! One rule for the status: 2 where the fault is in what was typed, 1 where it is in what was found (files, data, the
 //! machine), 128 plus the signal's number for an interruption. A reader of our output that went away is no failure.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 
@@ -85,15 +85,17 @@ impl Failure {
     ///
     /// What cannot be printed is dropped: the status still tells.
     pub(crate) fn report(&self, json: bool) -> u8 {
-        static REPORTED: AtomicBool = AtomicBool::new(false);
+        static REPORTED: Mutex<bool> = Mutex::new(false);
         let status = match self.kind {
             Kind::Found => 1,
             Kind::Typed => 2,
             Kind::Interrupted => signals::status(),
             Kind::ReaderGone => 0,
         };
-        // A signal may end the process while the command itself reports the same.
-        if self.kind == Kind::ReaderGone || REPORTED.swap(true, Ordering::Relaxed) {
+        // A signal may end the process while the command itself reports the same: whoever comes second waits until
+        // the first has said everything, for its return ends the process.
+        let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.kind == Kind::ReaderGone || std::mem::replace(&mut *reported, true) {
             return status;
         }
         let hint = self.hint.as_deref().or(match self.kind {
