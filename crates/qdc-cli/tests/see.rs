@@ -13,6 +13,7 @@ fn qdc(folder: &Path, arguments: &str) -> Output {
         .args(arguments.split_whitespace())
         .current_dir(folder)
         .env_remove("QDC_DATA")
+        .env("QDC_CACHE", folder.join("cache"))
         .env("XDG_CACHE_HOME", folder.join("cache"))
         .output()
         .expect("the binary runs")

@@ -9,8 +9,9 @@ use serde_json::Value;
 fn qdc(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_qdc"))
         .args(arguments)
-        .args(["--quiet", "--data-dir"])
+        .args(["--quiet", "--cache-dir"])
         .arg(folder)
+        .current_dir(folder)
         .output()
         .expect("the program runs")
 }

@@ -14,6 +14,7 @@ fn qdc(folder: &Path, arguments: &str) -> Output {
         .args(arguments.split_whitespace())
         .current_dir(folder)
         .env("QDC_DATA", folder)
+        .env("QDC_CACHE", folder.join("cache"))
         .output()
         .expect("the binary runs")
 }
