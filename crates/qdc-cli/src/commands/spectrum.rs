@@ -46,6 +46,9 @@ struct Solved<'a> {
     report: &'a SpectrumReport,
     smallest: Option<f64>,
     largest: Option<f64>,
+    /// Lower bounds on the distance to the next eigenvalues outside; null where there is none or nothing is proved.
+    gap_below: Option<f64>,
+    gap_above: Option<f64>,
     seconds: f64,
     output: Option<&'a Path>,
 }
@@ -97,12 +100,15 @@ impl SpectrumCommand {
             session.watch.check()?;
             write(output, &spectrum)?;
         }
+        let all = 0..spectrum.pairs();
         session.show(&Solved {
             graph: source.name(),
             nodes: spectrum.nodes(),
             report: spectrum.report(),
             smallest: spectrum.eigenvalues().first().copied(),
             largest: spectrum.eigenvalues().last().copied(),
+            gap_below: if all.is_empty() { None } else { spectrum.gap_below(&all) },
+            gap_above: if all.is_empty() { None } else { spectrum.gap_above(&all) },
             seconds: started.elapsed().as_secs_f64(),
             output: self.output.as_deref(),
         })
