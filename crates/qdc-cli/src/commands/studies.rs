@@ -1,7 +1,7 @@
 //! What figures and the report read from study files.
 
 use qdc_core::defaults;
-use qdc_lab::table::Table;
+use qdc_lab::table::{Filter, Table};
 use qdc_plot::figures::{TrialPoint, chosen};
 use qdc_plot::report::Window;
 use qdc_tune::State;
@@ -44,7 +44,7 @@ impl Studies {
             trials.extend(found);
             storages.push(storage);
         }
-        Ok(Self { trials, table: Table::read(&mut storages)? })
+        Ok(Self { trials, table: Table::read(&mut storages, &Filter::default())? })
     }
 
     /// The datasets, in order of first appearance.

@@ -1,7 +1,7 @@
 //! `qdc table`: study files as the published table.
 
 use clap::{Args, ValueEnum};
-use qdc_lab::table::{Format, Table as Made};
+use qdc_lab::table::{Filter, Format, Table as Made};
 
 use super::study::open_existing;
 use crate::failure::Failure;
@@ -17,6 +17,12 @@ pub(crate) struct Table {
     /// Put other numbers beside ours
     #[arg(long, value_name = "WHAT")]
     compare: Option<Compare>,
+    /// Only studies of this space
+    #[arg(long, value_name = "SPACE")]
+    space: Option<String>,
+    /// Only the study of this name
+    #[arg(long, value_name = "NAME")]
+    study_name: Option<String>,
     /// How to write it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Written,
@@ -43,7 +49,8 @@ impl Table {
         for address in &self.studies {
             storages.push(open_existing(address)?);
         }
-        let table = Made::read(&mut storages)?;
+        let filter = Filter { space: self.space.clone(), study: self.study_name.clone() };
+        let table = Made::read(&mut storages, &filter)?;
         if table.cells.is_empty() {
             return Err(Failure::new(format!(
                 "{} holds no finished trial of qdc tune",

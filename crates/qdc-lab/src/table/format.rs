@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Column, Table};
+use super::{Cell, Column, Comparison, Table};
 
 /// How a table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +26,59 @@ struct Style {
     homophily: &'static str,
     nodes: &'static str,
     edges: &'static str,
+    dagger: &'static str,
+    degree: &'static str,
+    /// For names that stand in the table as they are.
+    escape: fn(&str) -> String,
 }
 
-const TEXT: Style = Style { plus_minus: "±", bold: ("", " <"), homophily: "H", nodes: "|V|", edges: "|E|" };
-const MARKDOWN: Style =
-    Style { plus_minus: "±", bold: ("**", "**"), homophily: "H", nodes: "\\|V\\|", edges: "\\|E\\|" };
+const TEXT: Style = Style {
+    plus_minus: "±",
+    bold: ("", " <"),
+    homophily: "H",
+    nodes: "|V|",
+    edges: "|E|",
+    dagger: "†",
+    degree: "°",
+    escape: str::to_owned,
+};
+const MARKDOWN: Style = Style {
+    plus_minus: "±",
+    bold: ("**", "**"),
+    homophily: "H",
+    nodes: "\\|V\\|",
+    edges: "\\|E\\|",
+    dagger: "†",
+    degree: "°",
+    escape: piped,
+};
 const LATEX: Style = Style {
     plus_minus: "$\\pm$",
     bold: ("\\textbf{", "}"),
     homophily: "$\\mathcal{H}$",
     nodes: "$|\\mathcal{V}|$",
     edges: "$|\\mathcal{E}|$",
+    dagger: "$^\\dagger$",
+    degree: "$^\\circ$",
+    escape: escaped,
 };
+
+/// A name in a Markdown table.
+fn piped(name: &str) -> String {
+    name.replace('|', "\\|")
+}
+
+/// A name with the letters escaped that LaTeX reads as commands.
+fn escaped(name: &str) -> String {
+    let escape = |letter: char| match letter {
+        '_' | '&' | '%' | '#' | '$' | '{' | '}' => format!("\\{letter}"),
+        '\\' => "\\textbackslash{}".to_owned(),
+        '~' => "\\textasciitilde{}".to_owned(),
+        '^' => "\\textasciicircum{}".to_owned(),
+        other => other.to_string(),
+    };
+    name.chars().map(escape).collect()
+}
 
 impl Table {
     /// The table in a format; with the published numbers beside ours where `compare` is set.
@@ -62,19 +103,35 @@ impl Table {
         };
         let whole = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         let mut grid = vec![
-            line("", &|column| column.dataset.clone()),
+            line("", &|column| (style.escape)(&column.dataset)),
             line(style.homophily, &|column| {
                 column.homophily.map_or(String::new(), |value| format!("{value:.2}"))
             }),
             line(style.nodes, &|column| whole(column.nodes)),
             line(style.edges, &|column| whole(column.edges)),
         ];
-        for model in &self.rows {
+        for row in &self.rows {
             let field = |column: &Column| {
-                self.cell(model, &column.dataset)
-                    .map_or(String::new(), |cell| self.field(cell, style, compare))
+                self.cell(row, &column.dataset).map_or(String::new(), |cell| self.field(cell, style, compare))
             };
-            grid.push(line(&model.to_string(), &field));
+            let mut fields = line(&row.model.to_string(), &field);
+            let cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.row == *row).collect();
+            let trials = range(cells.iter().map(|cell| cell.trials));
+            let seeds = range(cells.iter().map(|cell| cell.seeds));
+            let head = [(style.escape)(&row.space), trials, seeds, (style.escape)(&row.study)];
+            fields.splice(1..1, head);
+            grid.push(fields);
+        }
+        let named = self.rows.iter().any(|row| !row.study.is_empty());
+        let heads = ["space", "trials", "seeds", "study"];
+        for (index, line) in grid.iter_mut().enumerate().take(4) {
+            let head = heads.map(|name| if index == 0 { name.to_owned() } else { String::new() });
+            line.splice(1..1, head);
+        }
+        if !named {
+            grid.iter_mut().for_each(|line| {
+                line.remove(heads.len());
+            });
         }
         grid
     }
@@ -83,40 +140,74 @@ impl Table {
         let number =
             format!("{:.2} {} {:.2}", 100.0 * cell.test_mean, style.plus_minus, 100.0 * cell.test_std);
         let mut field = if cell.best { format!("{}{number}{}", style.bold.0, style.bold.1) } else { number };
-        if cell.p_value.is_some_and(|p| p < 0.05) {
-            field.push('*');
+        let differs = |comparison: Option<Comparison>| comparison.is_some_and(|test| test.adjusted < 0.05);
+        for (is, mark) in [
+            (differs(cell.versus_gcn), "*"),
+            (differs(cell.versus_mlp), style.dagger),
+            (cell.nearly_identity, style.degree),
+        ] {
+            field += if is { mark } else { "" };
         }
         if let (true, Some((mean, _))) = (compare, cell.published) {
             let _ = write!(field, " ({:.2})", 100.0 * mean);
         }
-        if (cell.trials.0 as u64) < cell.trials.1 {
-            let _ = write!(field, " [{}/{}]", cell.trials.0, cell.trials.1);
+        if (cell.trials as u64) < cell.wanted {
+            let _ = write!(field, " [{}/{}]", cell.trials, cell.wanted);
         }
         field
     }
 
     fn csv(&self) -> String {
         let mut csv = String::from(
-            "model,dataset,test_mean,test_std,validation,best,p_value,published_mean,published_std,trials\n",
+            "model,dataset,space,study,experiment,metric,trials,seeds,test_mean,test_std,validation,best,p_gcn,\
+             p_gcn_holm,p_mlp,p_mlp_holm,nearly_identity,published_mean,published_std\n",
         );
         for cell in &self.cells {
             let optional = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-            let _ = writeln!(
-                csv,
-                "{},{},{},{},{},{},{},{},{},{}",
-                cell.model,
-                cell.dataset,
-                cell.test_mean,
-                cell.test_std,
-                cell.validation,
-                cell.best,
-                optional(cell.p_value),
+            let (gcn, mlp) = (cell.versus_gcn, cell.versus_mlp);
+            let fields = [
+                quoted(&cell.row.model.to_string()),
+                quoted(&cell.dataset),
+                quoted(&cell.row.space),
+                quoted(&cell.name),
+                cell.experiment.clone().unwrap_or_default(),
+                quoted(&cell.metric),
+                cell.trials.to_string(),
+                cell.seeds.to_string(),
+                cell.test_mean.to_string(),
+                cell.test_std.to_string(),
+                cell.validation.to_string(),
+                cell.best.to_string(),
+                optional(gcn.map(|test| test.p_value)),
+                optional(gcn.map(|test| test.adjusted)),
+                optional(mlp.map(|test| test.p_value)),
+                optional(mlp.map(|test| test.adjusted)),
+                cell.nearly_identity.to_string(),
                 optional(cell.published.map(|pair| pair.0)),
                 optional(cell.published.map(|pair| pair.1)),
-                cell.trials.0
-            );
+            ];
+            csv += &fields.join(",");
+            csv.push('\n');
         }
         csv
+    }
+}
+
+/// A field of a csv file: in quotes where it holds a comma, a quote or a line's end.
+pub(super) fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+/// What numbers have in common: one, or from the least to the greatest.
+fn range(numbers: impl Iterator<Item = usize> + Clone) -> String {
+    match (numbers.clone().min(), numbers.max()) {
+        (Some(least), Some(most)) if least < most => format!("{least}-{most}"),
+        (Some(one), _) => one.to_string(),
+        (None, _) => String::new(),
     }
 }
 
@@ -136,8 +227,9 @@ fn text(grid: &[Vec<String>], compare: bool) -> String {
             text.push('\n');
         }
     }
-    text += "\ntest accuracy in percent, mean ± deviation over the splits; < best of its family; * differs from the plain \
-             network (p < 0.05, paired over splits)";
+    text += "\ntest score in percent, mean over splits and seeds ± deviation over splits; < best of its dataset; * differs\n\
+             from GCN, † from MLP (p < 0.05, paired over splits, Holm's correction); ° the kernel is nearly the identity: \
+             this network is an MLP";
     text += if compare { "; published in brackets\n" } else { "\n" };
     text
 }

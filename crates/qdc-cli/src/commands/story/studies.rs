@@ -13,22 +13,19 @@ use crate::failure::Failure;
 pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
     let cells = studies.table.cells.iter().map(|cell| ModelScore {
         dataset: cell.dataset.clone(),
-        model: cell.model.to_string(),
+        model: cell.row.model.to_string(),
         mean: cell.test_mean,
         deviation: cell.test_std,
         splits: cell.test.clone(),
         published: cell.published,
-        identity: cell.model.towers().len() == 1
-            && of_cell(studies, cell)
-                .and_then(|trial| trial.diagonal_share)
-                .is_some_and(|s| s > NEARLY_IDENTITY),
+        identity: cell.nearly_identity,
     });
     cells.collect()
 }
 
 /// The trial that validation chose in the studies of a cell.
 fn of_cell<'a>(studies: &'a Studies, cell: &Cell) -> Option<&'a TrialPoint> {
-    let model = cell.model.to_string();
+    let model = cell.row.model.to_string();
     figures::chosen(
         studies.trials.iter().filter(|trial| trial.dataset == cell.dataset && trial.model == model),
     )
@@ -84,21 +81,21 @@ fn table(studies: &Studies) -> Table {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
         vec![
             cell.dataset.clone(),
-            cell.model.to_string(),
+            cell.row.model.to_string(),
             both((cell.test_mean, cell.test_std)),
             percent(cell.validation),
             cell.published.map_or(String::new(), both),
-            number(cell.p_value),
+            number(cell.versus_gcn.map(|test| test.adjusted)),
             number(best.and_then(|trial| trial.mu)),
             number(best.and_then(|trial| trial.sigma)),
-            cell.trials.0.to_string(),
+            cell.trials.to_string(),
         ]
     });
     let columns = ["dataset", "model", "test (%)", "validation", "published", "p", "μ", "σ", "trials"];
     Table {
         title: "Studies".into(),
         note: "Each line is the trial that validation chose: test accuracy and its deviation over the splits, validation \
-               accuracy. p: the exact sign-flip test of the paired differences to the plain network. Press a heading to sort."
+               accuracy. p: the exact sign-flip test of the paired differences to GCN, with Holm's correction. Press a heading to sort."
             .into(),
         columns: columns.map(str::to_owned).to_vec(),
         rows: rows.collect(),
