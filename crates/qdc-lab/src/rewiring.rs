@@ -15,7 +15,7 @@ use crate::model::{NetworkKind, RewiringKind};
 use crate::{Error, Hyperparameters};
 
 /// How a graph becomes a matrix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rewiring {
     /// The transition matrix.
     Plain {
@@ -68,7 +68,7 @@ struct Diffusion {
 
 /// What every kernel has.
 #[derive(Deserialize)]
-struct Kept {
+struct Entries {
     epsilon: Option<f64>,
     top_k: Option<usize>,
     sign: Sign,
@@ -88,6 +88,24 @@ struct Flow {
 #[derive(Deserialize)]
 struct Looped {
     self_loop: f64,
+}
+
+/// Below this share of off-diagonal mass a kernel is called the identity.
+pub(crate) const NEARLY_NOTHING: f64 = 0.01;
+
+impl RewiringReport {
+    /// The share of the diagonal in a kernel's mass.
+    pub fn diagonal_share(&self) -> Option<f64> {
+        match self {
+            Self::Kernel(report) => report.diagonal_share,
+            Self::Plain { .. } | Self::Sdrf(_) => None,
+        }
+    }
+
+    /// Whether it is a kernel with less than 1 % of its mass off the diagonal: a network over it is an MLP.
+    pub fn is_nearly_identity(&self) -> bool {
+        self.diagonal_share().is_some_and(|share| 1.0 - share < NEARLY_NOTHING)
+    }
 }
 
 impl Rewiring {
@@ -124,7 +142,7 @@ impl Rewiring {
                 (Filter::gaussian(mu, sigma.expect("a Gaussian has a width"))?, pairs)
             }
         };
-        let Kept { epsilon, top_k, sign, normalize } = values.of_tower(tower);
+        let Entries { epsilon, top_k, sign, normalize } = values.of_tower(tower);
         let sparsify = match top_k {
             Some(k) => Sparsify::top_k(k)?,
             None => Sparsify::epsilon(epsilon.expect("epsilon or top_k is set"))?,
@@ -186,11 +204,18 @@ pub struct Rewired {
     pub report: Arc<RewiringReport>,
 }
 
+/// A rewiring that was made before.
+struct Kept {
+    rewiring: Rewiring,
+    attention: bool,
+    made: Rewired,
+}
+
 /// The rewirings of one graph: made when first asked for, the last few kept, shared by splits and trials.
 pub struct Rewirings<'a> {
     graph: &'a Graph,
     resources: Resources,
-    kept: Mutex<Vec<(String, Rewired)>>,
+    kept: Mutex<Vec<Kept>>,
 }
 
 impl<'a> Rewirings<'a> {
@@ -245,10 +270,10 @@ impl<'a> Rewirings<'a> {
 
     /// One rewiring; with self-loops added where it is for attention.
     pub fn get(&self, rewiring: &Rewiring, attention: bool, watch: &Watch) -> Result<Rewired, Error> {
-        let key = format!("{attention} {rewiring:?}");
         let kept = || self.kept.lock().expect("nothing panics while it is held");
-        if let Some((_, found)) = kept().iter().find(|(name, _)| *name == key) {
-            return Ok(found.clone());
+        let same = |kept: &&Kept| kept.attention == attention && kept.rewiring == *rewiring;
+        if let Some(found) = kept().iter().find(same) {
+            return Ok(found.made.clone());
         }
         // Not under the lock: another thread may make the same one at worst, and both get the same bytes.
         let (matrix, report) = rewiring.apply(self.graph, &self.resources, watch)?;
@@ -258,10 +283,11 @@ impl<'a> Rewirings<'a> {
         let mut kept = kept();
         if kept.len() >= Self::KEPT {
             // The plain matrix is asked for most; of the others the oldest goes.
-            let oldest = kept.iter().position(|(name, _)| !name.contains("Plain")).unwrap_or(0);
+            let plain = |kept: &Kept| matches!(kept.rewiring, Rewiring::Plain { .. });
+            let oldest = kept.iter().position(|kept| !plain(kept)).unwrap_or(0);
             kept.remove(oldest);
         }
-        kept.push((key, made.clone()));
+        kept.push(Kept { rewiring: rewiring.clone(), attention, made: made.clone() });
         Ok(made)
     }
 }

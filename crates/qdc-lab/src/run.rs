@@ -1,6 +1,7 @@
 //! A training run: a model on a dataset, split by split, and the record of it.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use qdc_core::{Metric, Watch};
@@ -122,6 +123,8 @@ pub struct RunRecord {
     pub splits: Vec<Scores>,
     /// The report of the kernel, or of SDRF; none on the plain graph.
     pub kernel: Option<RewiringReport>,
+    /// Whether a tower's kernel is nearly the identity.
+    pub nearly_identity: bool,
     /// Time the rewirings took, before the first split.
     pub rewiring_seconds: f64,
     /// Time of everything.
@@ -162,7 +165,7 @@ pub fn train(
     let start = Instant::now();
     let Training { dataset, hyperparameters, seeds, splits, patience, metric, keep } = *training;
     training.check()?;
-    let notes = notes(dataset, splits);
+    let mut notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
     let mut rewiring_seconds = 0.0;
     let (mut reports, mut trained) = (Vec::new(), Vec::new());
@@ -173,6 +176,10 @@ pub fn train(
         rewiring_seconds += before.elapsed().as_secs_f64();
         if reports.is_empty() {
             reports = rewired.into_iter().map(|made| made.report).collect();
+            for note in identities(&reports) {
+                watch.note(&note);
+                notes.push(note);
+            }
         }
         let run = |&number: &usize| BatchRun { split: &dataset.splits[number], number, seed };
         let runs: Vec<BatchRun<'_>> = splits.iter().map(run).collect();
@@ -207,11 +214,28 @@ pub fn train(
         stopped: scores.len() < splits.len() * seeds.len(),
         splits: scores,
         kernel: reports.iter().map(|report| (**report).clone()).find(told),
+        nearly_identity: reports.iter().any(|report| report.is_nearly_identity()),
         rewiring_seconds,
         seconds: start.elapsed().as_secs_f64(),
         notes,
     };
     Ok(Run { record, weights, curves })
+}
+
+/// A remark for each tower whose kernel is nearly the identity.
+fn identities(reports: &[Arc<RewiringReport>]) -> Vec<String> {
+    let identity = |(number, report): (usize, &Arc<RewiringReport>)| {
+        let share = report.diagonal_share().filter(|_| report.is_nearly_identity())?;
+        let (whose, what) = match reports.len() {
+            1 => ("the kernel".to_owned(), "network"),
+            _ => (format!("the kernel of tower {}", number + 1), "tower"),
+        };
+        Some(format!(
+            "{whose} has {:.2} % of its mass on the diagonal, nearly the identity: this {what} is an MLP",
+            100.0 * share
+        ))
+    };
+    reports.iter().enumerate().filter_map(identity).collect()
 }
 
 /// Classes that cannot be learnt, told once for each class.

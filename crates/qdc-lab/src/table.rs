@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use qdc_tune::storage::{Storage, StudyRecord};
 use qdc_tune::Trial;
+use qdc_tune::storage::{Storage, StudyRecord};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::best;
+use crate::rewiring::NEARLY_NOTHING;
 use crate::tune::identity::{HASH, RECORD};
 use crate::tune::rescore;
 use crate::{Error, Model, Summary};
@@ -252,7 +253,7 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
 /// that, by an entry for each vertex and no more.
 fn nearly_identity(kernel: &Value) -> bool {
     match (kernel["diagonal_share"].as_f64(), kernel["entries"].as_u64(), kernel["nodes"].as_u64()) {
-        (Some(share), ..) => share > 0.99,
+        (Some(share), ..) => 1.0 - share < NEARLY_NOTHING,
         (None, Some(entries), Some(nodes)) => kernel["filter"].is_string() && entries <= nodes,
         _ => false,
     }

@@ -354,6 +354,24 @@ fn a_loss_that_is_not_finite_ends_its_split_with_a_record() {
 }
 
 #[test]
+fn a_kernel_that_is_the_identity_is_called_what_it_is() {
+    let dataset = dataset();
+    let narrow = [("sigma", "100"), ("epsilon", "0.9")]; // a flat filter: Q is the identity
+    let run = train(&dataset, &values("gcn+qdc", &narrow), &[0], 1).unwrap();
+    assert!(run.record.nearly_identity);
+    let note = "nearly the identity: this network is an MLP";
+    assert!(run.record.notes.iter().any(|said| said.ends_with(note)), "{:?}", run.record.notes);
+    let run = train(&dataset, &values("gcn+multiscale", &narrow), &[0], 1).unwrap();
+    let said = run.record.notes.last().unwrap();
+    assert!(
+        said.starts_with("the kernel of tower 2 has 100.00 %") && said.contains("this tower is an MLP"),
+        "{said}"
+    );
+    let run = train(&dataset, &values("gcn+qdc", &[]), &[0], 1).unwrap();
+    assert!(!run.record.nearly_identity && run.record.notes.is_empty());
+}
+
+#[test]
 fn the_callback_can_end_a_run() {
     let dataset = dataset();
     let values = values("mlp", &[]);

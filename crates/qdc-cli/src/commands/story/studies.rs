@@ -3,7 +3,7 @@
 use qdc_lab::table::Cell;
 use qdc_plot::Report;
 use qdc_plot::figures::{self, ModelScore, TrialPoint};
-use qdc_plot::report::{NEARLY_IDENTITY, Table};
+use qdc_plot::report::Table;
 
 use super::kernel::IDENTITY;
 use crate::commands::studies::Studies;
