@@ -83,9 +83,9 @@ def tune(
     ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's own
     schema (``optuna.load_study`` opens it; the same call resumes it); without one the search lives in memory. ``jobs``
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
-    ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds`` scores
-    the best trial with that many seeds in the end. ``budget`` is a number of seconds after which no trial begins. Ctrl-C leaves the finished trials
-    in the study. ``device`` as in ``train``.
+    ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
+    scores the best trial with that many seeds in the end. ``budget`` is a number of seconds after which no trial
+    begins. Ctrl-C leaves the finished trials in the study. ``device`` as in ``train``.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from conftest import golden
@@ -23,7 +22,7 @@ def double() -> Any:
 
 
 def setting() -> tuple[Any, torch.Tensor, torch.Tensor]:
-    archive = np.load(golden("bank_karate.npz"))
+    archive = golden("bank_karate.npz")
     adjacency = torch.eye(34)
     for i, j in archive["edges"].astype(int):
         adjacency[i, j] = adjacency[j, i] = 1

@@ -18,9 +18,9 @@ _SIGMA = (0.02, 4.0)
 class FilterBank(nn.Module):
     """Several channels of the same vertices, each with its own matrix, weighed by learned shares and read out.
 
-    Channel k gives ``z_k W_k + c_k b_k`` with ``c_k`` 0.3 times the root mean square of the rows' norms of ``z_k``, each row
-    divided by its norm; the channels are scaled by ``K softmax(a)``, joined, rectified, dropped out and read out.
-    ``channels`` (from ``qdc.bank_features``) fix the widths and the constants; ``forward`` takes the same list.
+    Channel k gives ``z_k W_k + c_k b_k`` with ``c_k`` 0.3 times the root mean square of the rows' norms of ``z_k``,
+    each row divided by its norm; the channels are scaled by ``K softmax(a)``, joined, rectified, dropped out and read
+    out. ``channels``, a matrix of features for each, fix the widths and the constants; ``forward`` takes the same list.
 
     >>> import torch
     >>> _ = torch.manual_seed(0)
@@ -45,7 +45,7 @@ class FilterBank(nn.Module):
     ) -> None:
         super().__init__()
         if not channels:
-            raise ParameterError("a bank needs a channel", "take them from qdc.bank_features")
+            raise ParameterError("a bank needs a channel", "give a list of matrices, such as the features X and L X")
         if readout not in ("linear", "layers"):
             raise ParameterError(f"readout = {readout!r} is unknown", "choose linear or layers")
         self.norm, self.dropout, self.input_dropout = norm, dropout, input_dropout
@@ -73,7 +73,7 @@ class FilterBank(nn.Module):
         return len(self.weights) * torch.softmax(self.mixing, 0)
 
     def groups(self, weight_decay: float, readout_decay: float) -> list[dict[str, object]]:
-        """Parameter groups for an optimiser: decays of the channels' matrices and of the readout, none for the shares."""
+        """Parameter groups for an optimiser: decays of the channels' matrices and the readout, none for the shares."""
         readout = list(self.readout.parameters()) + ([] if self.second is None else list(self.second.parameters()))
         return [
             {"params": list(self.weights), "weight_decay": weight_decay},
@@ -98,8 +98,9 @@ class FilterBank(nn.Module):
 class LearnedWindow(nn.Module):
     """exp(-(L - mu)^2 / 2 sigma^2) x, with mu and sigma learned; on CPU and CUDA.
 
-    ``transition`` is L, symmetric, as a dense or a sparse tensor. The filter is a Chebyshev series of L; its coefficients carry the gradient, so mu and
-    sigma get theirs from the same recurrence that filters x. Both are held within the ranges of ``qdc train --model window``.
+    ``transition`` is L, symmetric, as a dense or a sparse tensor. The filter is a Chebyshev series of L; its
+    coefficients carry the gradient, so mu and sigma get theirs from the same recurrence that filters x. Both are held
+    within the ranges of ``qdc train --model window``.
 
     >>> import torch
     >>> window = LearnedWindow(mu=1.0, sigma=0.5)
