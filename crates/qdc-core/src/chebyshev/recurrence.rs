@@ -62,7 +62,7 @@ impl<T: Scalar> Recurrence<T> {
     /// The same, and the scalar products `moments[k]` = <Y, T_k(L) X> for another matrix Y.
     ///
     /// They are what a derivative by a parameter of the filter needs: with d c_k the derivative of the coefficients,
-    /// <Y, dP(L) X> = sum_k d c_k moments[k], in the one pass that applies P(L). There may be more moments than
+    /// <Y, dP(L) X> = sum_k d c_k `moments[k]`, in the one pass that applies P(L). There may be more moments than
     /// coefficients; the terms beyond them count 0.
     ///
     /// # Panics
