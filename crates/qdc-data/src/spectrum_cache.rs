@@ -2,9 +2,8 @@
 //!
 //! A file is named by the SHA-256 of the transition matrix and holds, after a header of one page, the eigenvalues
 //! and the eigenvectors column after column, in the byte order of the machine that wrote it. The last sixteen
-//! digits of the page are a checksum of everything else in the file. It is checked whenever the file is opened, which takes one pass
-//! over the file (0.3 s for Pubmed's 3.1 GB where the system has it in memory, else the time of reading it).
-//! A file is written whole or not at all and never changed.
+//! digits of the page are a checksum of everything else in the file. It is checked whenever the file is opened, which
+//! takes one pass over the file. A file is written whole or not at all and never changed.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -20,7 +20,8 @@ use crate::{Csr, Error, Watch};
 /// Blocks up to this size are decomposed in full: it takes milliseconds.
 pub(super) const SMALL: usize = 400;
 
-/// Operations in a second of one core, by kind (bench/spectrum/RESULTS.md, "The cost model").
+/// Operations in a second of one core, by kind: set from single runs on cora, pubmed and a power-law graph of 20,000
+/// vertices, not yet calibrated by a bench.
 mod rate {
     /// The full decomposition, counted as 9 n^3.
     pub(super) const DECOMPOSITION: f64 = 25e9;
