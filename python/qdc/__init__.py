@@ -25,6 +25,7 @@ except ImportError as error:
     raise ImportError(message) from error
 
 from . import convert, datasets, errors
+from ._bank import bank_features
 from ._flow import dynamics, sdrf
 from ._graph import Graph
 from ._homophily import SpectralHomophily, WindowHomophily, homophily, spectral_homophily, suggest, window_homophily
@@ -54,6 +55,7 @@ __all__ = [
     "TopK",
     "WindowHomophily",
     "__version__",
+    "bank_features",
     "build_rows",
     "convert",
     "datasets",

@@ -25,6 +25,7 @@ __all__ = [
     "Graph",
     "Spectrum",
     "__version__",
+    "bank_features",
     "build_rows",
     "check_sparsify",
     "command_line",
@@ -34,6 +35,7 @@ __all__ = [
     "kernel",
     "kernel_from",
     "models",
+    "presets",
     "sdrf",
     "set_threads",
     "spectral_homophily",
@@ -156,6 +158,10 @@ class Dataset:
     def dense_features(self) -> NDArray[np.float32]: ...
     def masks(self, part: str) -> _Booleans: ...
 
+def bank_features(
+    graph: Graph, features: NDArray[np.float32], preset: str, memory: int | None, call: _Call
+) -> list[tuple[str, NDArray[np.float32]]]: ...
+def presets() -> list[str]: ...
 def models() -> list[str]: ...
 def train(
     dataset: Dataset,
@@ -164,6 +170,7 @@ def train(
     splits: list[int] | None,
     seed: int,
     seeds: int,
+    ensemble: bool,
     max_steps: int | None,
     spectrum: Spectrum | None,
     device: str,
@@ -179,6 +186,7 @@ def tune(
     batch: int,
     seed: int,
     seeds: int,
+    ensemble: int,
     splits: list[int] | None,
     max_steps: int | None,
     study_name: str | None,

@@ -10,6 +10,7 @@ from . import _core
 from ._call import Progress, Report, call, whole
 from ._spectrum import Spectrum
 from .datasets import Dataset, load
+from .errors import ParameterError
 
 Device = Literal["auto", "cpu", "cuda"]
 
@@ -21,6 +22,7 @@ def train(
     splits: Iterable[int] | None = None,
     seed: int = 0,
     seeds: int = 1,
+    ensemble: int | None = None,
     max_steps: int | None = None,
     spectrum: Spectrum | None = None,
     device: Device = "auto",
@@ -35,7 +37,9 @@ def train(
     ``+multiscale``. Hyper-parameters are keywords: ``layers hidden heads dropout learning_rate weight_decay mu sigma
     gamma alpha time epsilon top_k pairs ...``; those not given have the defaults of ``qdc train``. The best step by
     validation is kept, and scored on the test vertices. ``seeds`` trains every split with that many seeds from ``seed``
-    on: means are over splits and seeds, the standard deviation over splits. ``spectrum``, the eigenpairs of the
+    on: means are over splits and seeds, the standard deviation over splits. ``ensemble=K`` trains K seeds and asks them
+    together, the mean of their class probabilities: ``ensemble_test_mean`` and its kin stand beside the single
+    networks' scores. ``spectrum``, the eigenpairs of the
     dataset's graph, saves computing them again for every mu and sigma; those of another graph, or of another
     self-loop weight than the model's, raise ``ParameterError``. ``device`` is ``cpu``, ``cuda``, or ``auto``: a CUDA
     device where there is one, otherwise the CPU.
@@ -52,7 +56,13 @@ def train(
     chosen = None if splits is None else list(splits)
     pairs = None if spectrum is None else spectrum._core
     steps = None if max_steps is None else whole("max_steps", max_steps, at_least=1)
-    how = (whole("seed", seed), whole("seeds", seeds, at_least=1), steps, pairs, device, call(threads, progress))
+    count = whole("seeds", seeds, at_least=1)
+    if ensemble is not None:
+        members = whole("ensemble", ensemble, at_least=2)
+        if count not in (1, members):
+            raise ParameterError(f"ensemble = {members} asks {members} seeds, not seeds = {count}", "leave out seeds")
+        count = members
+    how = (whole("seed", seed), count, ensemble is not None, steps, pairs, device, call(threads, progress))
     return _core.train(read._core, model, as_text(hyperparameters), chosen, *how)
 
 
@@ -67,6 +77,7 @@ def tune(
     batch: int = 4,
     seed: int = 0,
     seeds: int = 1,
+    ensemble: int | None = None,
     splits: Iterable[int] | None = None,
     max_steps: int | None = None,
     study_name: str | None = None,
@@ -84,7 +95,8 @@ def tune(
     schema (``optuna.load_study`` opens it; the same call resumes it); without one the search lives in memory. ``jobs``
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
-    scores the best trial with that many seeds in the end. ``budget`` is a number of seconds after which no trial
+    scores the best trial with that many seeds in the end; ``ensemble=K`` asks the K best trials together
+    (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial
     begins. Ctrl-C leaves the finished trials in the study. ``device`` as in ``train``.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
@@ -99,6 +111,7 @@ def tune(
         whole("batch", batch, at_least=1),
         whole("seed", seed),
         whole("seeds", seeds, at_least=1),
+        0 if ensemble is None else whole("ensemble", ensemble, at_least=2),
         None if splits is None else list(splits),
         None if max_steps is None else whole("max_steps", max_steps, at_least=1),
         study_name,

@@ -3,6 +3,7 @@
 //! Bindings only: what a function means is said in `qdc-core`, what users see is said in `python/qdc`. Inputs arrive
 //! as NumPy arrays that the Python side has sorted out; results leave as arrays that own their memory.
 
+mod bank;
 mod command_line;
 mod datasets;
 mod errors;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::bank::{bank_features, presets};
     #[pymodule_export]
     use super::command_line::command_line;
     #[pymodule_export]

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use qdc_core::{Resources, Transition};
 use qdc_cuda::Choice;
-use qdc_lab::{Hyperparameters, Keep, Model, Patience, Rewirings, Training};
+use qdc_lab::{Ensemble, Hyperparameters, Keep, Model, Patience, Rewirings, RunRecord, Training};
 
 use crate::datasets::Dataset;
 use crate::errors::{Problem, parameter_error};
@@ -45,6 +45,7 @@ pub(crate) fn train<'py>(
     splits: Option<Vec<usize>>,
     seed: u64,
     seeds: u64,
+    ensemble: bool,
     max_steps: Option<usize>,
     spectrum: Option<Spectrum>,
     device: &str,
@@ -73,12 +74,23 @@ pub(crate) fn train<'py>(
             splits: &splits,
             patience,
             metric: dataset.usual_metric(),
-            keep: Keep::default(),
+            keep: Keep { probabilities: ensemble, ..Keep::default() },
         };
         let trainer = device.trainer(watch).map_err(qdc_nn::Error::from)?;
-        qdc_lab::train(&training, &rewirings, &*trainer, watch, &|_| ControlFlow::Continue(()))
+        let run = qdc_lab::train(&training, &rewirings, &*trainer, watch, &|_| ControlFlow::Continue(()))?;
+        let together = if ensemble { Ensemble::of(&[&run], &dataset, training.metric) } else { None };
+        Ok::<_, qdc_lab::Error>(Trained { record: run.record, ensemble: together })
     })?;
-    report(py, &run.record)
+    report(py, &run)
+}
+
+/// The record of a run, and the scores of its seeds asked together.
+#[derive(serde::Serialize)]
+struct Trained {
+    #[serde(flatten)]
+    record: RunRecord,
+    #[serde(flatten)]
+    ensemble: Option<Ensemble>,
 }
 
 /// The names of the models.

@@ -168,7 +168,7 @@ def place_of(browser, title, number):
 
 NOTE = "document.getElementById('reading').hidden ? null : document.getElementById('reading').textContent"
 FIGURES = ("The spectrum and the filter", "Before and after", "Where like is joined to like", "Networks compared",
-           "Training curves", "Why quantum")
+           "Training curves", "The window that was learned", "Why quantum")
 
 
 def values_show_where_the_mouse_points(browser):

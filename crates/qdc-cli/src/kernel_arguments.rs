@@ -1,5 +1,8 @@
 //! The options that describe a kernel, resolved into a recipe; shared by every command that builds one.
 
+use std::path::PathBuf;
+use std::str::FromStr;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use qdc_core::{Filter, Normalize, Pairs, Precision, Recipe, Route, Sign, Sparsify, defaults};
@@ -20,13 +23,46 @@ enum FilterName {
     Heat,
 }
 
+/// A filter by name, or a file that holds one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum FilterArgument {
+    Named(FilterName),
+    File(PathBuf),
+}
+
+impl FilterArgument {
+    /// As it is typed.
+    fn text(&self) -> String {
+        match self {
+            Self::Named(name) => format!("{name:?}").to_lowercase(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl FromStr for FilterArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(name) = FilterName::from_str(text, false) {
+            return Ok(Self::Named(name));
+        }
+        let path = PathBuf::from(text);
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            return Ok(Self::File(path));
+        }
+        Err(format!("'{text}' is no filter; write gaussian, band, ppr, heat or the name of a FILE.toml"))
+    }
+}
+
 /// A kernel: filter, pairs, route, what is kept, normalisation.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {
-    /// The function of the eigenvalue
-    #[arg(long, value_enum, default_value = "gaussian")]
-    filter: FilterName,
+    /// The function of the eigenvalue: gaussian (QDC), band (BPDC), ppr (personalised PageRank), heat, or a FILE.toml
+    /// with a filter or a sum of filters, such as qdc train --save-filter writes
+    #[arg(long, value_name = "FILTER", default_value = "gaussian", value_parser = FilterArgument::from_str)]
+    filter: FilterArgument,
     /// Centre of the gaussian or the band
     #[arg(long, value_name = "E", allow_negative_numbers = true, help = with_default("Centre of the gaussian or the band", defaults::MU))]
     mu: Option<f64>,
@@ -86,23 +122,27 @@ impl KernelArguments {
             ("--time", self.time, &[Heat]),
         ];
         for (option, value, filters) in given {
-            if value.is_some() && !filters.contains(&self.filter) {
-                let name = |filter: FilterName| format!("{filter:?}").to_lowercase();
-                let owners: Vec<String> = filters.iter().copied().map(name).collect();
+            let belongs = matches!(&self.filter, FilterArgument::Named(name) if filters.contains(name));
+            if value.is_some() && !belongs {
+                let owners: Vec<String> =
+                    filters.iter().map(|&name| FilterArgument::Named(name).text()).collect();
                 return Err(Failure::usage(format!(
                     "{option} does not belong to --filter {}",
-                    name(self.filter)
+                    self.filter.text()
                 ))
                 .hint(format!("it belongs to --filter {}", owners.join(" and "))));
             }
         }
         let mu = self.mu.unwrap_or(defaults::MU);
-        let filter = match self.filter {
-            Gaussian => Filter::gaussian(mu, self.sigma.unwrap_or(defaults::SIGMA)),
-            Band => Filter::band(mu, self.gamma.unwrap_or(defaults::GAMMA)),
-            Ppr => Filter::ppr(self.alpha.unwrap_or(defaults::ALPHA)),
-            Heat => Filter::heat(self.time.unwrap_or(defaults::TIME)),
-        }?;
+        let filter = match &self.filter {
+            FilterArgument::File(path) => qdc_lab::read_filter(path)?,
+            FilterArgument::Named(name) => match name {
+                Gaussian => Filter::gaussian(mu, self.sigma.unwrap_or(defaults::SIGMA)),
+                Band => Filter::band(mu, self.gamma.unwrap_or(defaults::GAMMA)),
+                Ppr => Filter::ppr(self.alpha.unwrap_or(defaults::ALPHA)),
+                Heat => Filter::heat(self.time.unwrap_or(defaults::TIME)),
+            }?,
+        };
         let sparsify = match (self.top_k, &self.sparsify) {
             (Some(k), _) => Sparsify::top_k(k)?,
             (None, Some(_)) => Sparsify::None,

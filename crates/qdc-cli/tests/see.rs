@@ -101,7 +101,7 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
     }
     let drawn = json(folder.path(), "figure all s.db -o all");
     assert_eq!(drawn["skipped"], serde_json::json!([]));
-    for name in ["barbell", "homophily", "comparison", "violin", "scatter", "sparsity", "filter"] {
+    for name in ["barbell", "homophily", "comparison", "violin", "scatter", "sparsity", "filter", "bank"] {
         let svg = read(folder.path(), &format!("all/{name}.svg"));
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{name}");
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{name}");
@@ -117,6 +117,9 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
         read(folder.path(), "all/filter.svg").contains(&format!(">{GRAPH}: gaussian")),
         "the title names the graph"
     );
+    let bank = read(folder.path(), "all/bank.svg");
+    assert!(bank.contains(">gaussian, μ = 1, σ = 0.125<") && bank.contains(": the windows of the bank<"));
+    assert!(!folder.path().join("all/shares.svg").exists(), "shares need a training of their own");
     assert!(read(folder.path(), "all/sparsity.svg").contains(">entries in a cell:<"), "shades have a legend");
     assert!(read(folder.path(), "all/barbell.svg").contains("≥ 0."), "a scale that clips says so");
     assert_eq!(read(folder.path(), "all/violin.csv").lines().count(), 1 + 9, "every trial is written down");
@@ -129,6 +132,7 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
         "Before and after",
         "Where like is joined to like",
         "Networks compared",
+        "The window that was learned",
     ] {
         assert!(page.contains(words), "{words}");
     }

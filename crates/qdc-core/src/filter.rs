@@ -7,15 +7,19 @@
 //! | `ppr` | alpha / (1 - (1 - alpha) E) | personalised PageRank |
 //! | `heat` | exp(-t (1 - E)) | heat kernel |
 //! | custom | any function of E in [-1, 1] | |
+//! | `sum` | sum over terms of w_i P_i(E) | |
+
+mod bounds;
+mod stored;
 
 use std::collections::BTreeMap;
-use std::f64::consts::{FRAC_PI_2, PI};
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use stored::Stored;
 
 /// A function of the eigenvalue, with checked parameters.
 ///
@@ -33,43 +37,6 @@ use crate::Error;
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Filter(Shape);
 
-/// A filter as it is stored. A custom one keeps its name, so that it can be told apart, and cannot be read back.
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "lowercase", deny_unknown_fields)]
-enum Stored {
-    Gaussian { mu: f64, sigma: f64 },
-    Band { mu: f64, gamma: f64 },
-    Ppr { alpha: f64 },
-    Heat { time: f64 },
-    Custom { called: String },
-}
-
-impl From<Filter> for Stored {
-    fn from(filter: Filter) -> Self {
-        match filter.0 {
-            Shape::Gaussian { mu, sigma } => Self::Gaussian { mu, sigma },
-            Shape::Band { mu, gamma } => Self::Band { mu, gamma },
-            Shape::Ppr { alpha } => Self::Ppr { alpha },
-            Shape::Heat { time } => Self::Heat { time },
-            Shape::Custom { name, .. } => Self::Custom { called: name },
-        }
-    }
-}
-
-impl TryFrom<Stored> for Filter {
-    type Error = Error;
-
-    fn try_from(stored: Stored) -> Result<Self, Error> {
-        match stored {
-            Stored::Gaussian { mu, sigma } => Self::gaussian(mu, sigma),
-            Stored::Band { mu, gamma } => Self::band(mu, gamma),
-            Stored::Ppr { alpha } => Self::ppr(alpha),
-            Stored::Heat { time } => Self::heat(time),
-            Stored::Custom { called } => Err(Error::CustomFilter { name: called }),
-        }
-    }
-}
-
 /// Custom filters are equal if they have the same name and are the same function.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
@@ -77,6 +44,7 @@ impl PartialEq for Filter {
             (Shape::Custom { name: a, function: f }, Shape::Custom { name: b, function: g }) => {
                 a == b && Arc::ptr_eq(f, g)
             }
+            (Shape::Sum(one), Shape::Sum(other)) => one == other,
             _ => self.name() == other.name() && self.parameters() == other.parameters(),
         }
     }
@@ -84,11 +52,26 @@ impl PartialEq for Filter {
 
 #[derive(Clone)]
 enum Shape {
-    Gaussian { mu: f64, sigma: f64 },
-    Band { mu: f64, gamma: f64 },
-    Ppr { alpha: f64 },
-    Heat { time: f64 },
-    Custom { name: String, function: Arc<dyn Fn(f64) -> f64 + Send + Sync> },
+    Gaussian {
+        mu: f64,
+        sigma: f64,
+    },
+    Band {
+        mu: f64,
+        gamma: f64,
+    },
+    Ppr {
+        alpha: f64,
+    },
+    Heat {
+        time: f64,
+    },
+    Custom {
+        name: String,
+        function: Arc<dyn Fn(f64) -> f64 + Send + Sync>,
+    },
+    /// Weights and filters that are no sums themselves; at least one.
+    Sum(Vec<(f64, Filter)>),
 }
 
 impl Filter {
@@ -127,6 +110,42 @@ impl Filter {
         Self(Shape::Custom { name: name.into(), function: Arc::new(function) })
     }
 
+    /// w_1 P_1(E) + w_2 P_2(E) + ..., with finite weights of either sign; a sum among the terms becomes its own terms.
+    ///
+    /// ```
+    /// use qdc_core::Filter;
+    ///
+    /// let (smooth, rough) = (Filter::gaussian(1.0, 0.5)?, Filter::gaussian(-1.0, 0.5)?);
+    /// let both = Filter::sum([(1.0, smooth.clone()), (-0.5, rough.clone())])?;
+    /// assert_eq!(both.evaluate(0.3), smooth.evaluate(0.3) - 0.5 * rough.evaluate(0.3));
+    /// # Ok::<(), qdc_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no term, or a weight is not finite.
+    pub fn sum(terms: impl IntoIterator<Item = (f64, Self)>) -> Result<Self, Error> {
+        let mut flat = Vec::new();
+        for (weight, filter) in terms {
+            let weight = checked("weight", weight, weight.is_finite(), "a finite number")?;
+            match filter.0 {
+                Shape::Sum(inner) => flat.extend(inner.into_iter().map(|(own, term)| (weight * own, term))),
+                _ => flat.push((weight, filter)),
+            }
+        }
+        checked("number of terms", flat.len() as f64, !flat.is_empty(), "at least 1")?;
+        let total: f64 = flat.iter().map(|(weight, _)| weight.abs()).sum();
+        checked("sum of weights", total, total.is_finite(), "a finite number")?;
+        Ok(Self(Shape::Sum(flat)))
+    }
+
+    /// The weights and filters of a sum; nothing for any other filter.
+    pub fn terms(&self) -> &[(f64, Self)] {
+        match &self.0 {
+            Shape::Sum(terms) => terms,
+            _ => &[],
+        }
+    }
+
     /// P(E).
     pub fn evaluate(&self, energy: f64) -> f64 {
         match &self.0 {
@@ -139,10 +158,11 @@ impl Filter {
             Shape::Ppr { alpha } => alpha / (alpha + (1.0 - alpha) * (1.0 - energy)),
             Shape::Heat { time } => (-time * (1.0 - energy)).exp(),
             Shape::Custom { function, .. } => function(energy),
+            Shape::Sum(terms) => terms.iter().map(|(weight, filter)| weight * filter.evaluate(energy)).sum(),
         }
     }
 
-    /// `gaussian`, `band`, `ppr`, `heat`, or the name given to a custom filter.
+    /// `gaussian`, `band`, `ppr`, `heat`, `sum`, or the name given to a custom filter.
     pub fn name(&self) -> &str {
         match &self.0 {
             Shape::Gaussian { .. } => "gaussian",
@@ -150,73 +170,52 @@ impl Filter {
             Shape::Ppr { .. } => "ppr",
             Shape::Heat { .. } => "heat",
             Shape::Custom { name, .. } => name,
+            Shape::Sum(_) => "sum",
         }
     }
 
-    /// The parameters by the names users type; empty for a custom filter.
+    /// The parameters by the names users type; empty for a custom filter. Those of a sum have the number of their term:
+    /// `weight_1`, `mu_1`, and so on.
     pub fn parameters(&self) -> BTreeMap<String, f64> {
-        let named: &[(&str, f64)] = &match self.0 {
-            Shape::Gaussian { mu, sigma } => vec![("mu", mu), ("sigma", sigma)],
-            Shape::Band { mu, gamma } => vec![("mu", mu), ("gamma", gamma)],
-            Shape::Ppr { alpha } => vec![("alpha", alpha)],
-            Shape::Heat { time } => vec![("time", time)],
+        let named = match &self.0 {
+            Shape::Gaussian { mu, sigma } => vec![("mu", *mu), ("sigma", *sigma)],
+            Shape::Band { mu, gamma } => vec![("mu", *mu), ("gamma", *gamma)],
+            Shape::Ppr { alpha } => vec![("alpha", *alpha)],
+            Shape::Heat { time } => vec![("time", *time)],
             Shape::Custom { .. } => vec![],
+            Shape::Sum(terms) => {
+                let numbered = terms.iter().enumerate().flat_map(|(at, (weight, filter))| {
+                    let own = filter.parameters().into_iter().chain([("weight".to_owned(), *weight)]);
+                    own.map(move |(name, value)| (format!("{name}_{}", at + 1), value))
+                });
+                return numbered.collect();
+            }
         };
-        named.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
+        named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The centre of the filter, where the nearest pairs are looked for: mu, or 1 for PageRank and heat.
+    /// The centre of the filter, where the nearest pairs are looked for: mu, or 1 for PageRank and heat; of a sum that
+    /// of the term with the largest |weight|, the first of equals.
     pub fn centre(&self) -> Option<f64> {
-        match self.0 {
-            Shape::Gaussian { mu, .. } | Shape::Band { mu, .. } => Some(mu),
+        match &self.0 {
+            Shape::Gaussian { mu, .. } | Shape::Band { mu, .. } => Some(*mu),
             Shape::Ppr { .. } | Shape::Heat { .. } => Some(1.0),
             Shape::Custom { .. } => None,
+            Shape::Sum(terms) => {
+                let heavier = |one: &(f64, Self), other: &(f64, Self)| one.0.abs() >= other.0.abs();
+                terms.iter().reduce(|one, other| if heavier(one, other) { one } else { other })?.1.centre()
+            }
         }
     }
 
     /// What is allowed but probably not meant.
     pub fn warnings(&self) -> Vec<String> {
-        match self.0 {
+        match &self.0 {
             Shape::Gaussian { mu, .. } | Shape::Band { mu, .. } if mu.abs() > 2.0 => vec![format!(
                 "mu = {mu} lies outside [-2, 2], far from the spectrum (-1, 1]: the kernel sees only the filter's flank"
             )],
+            Shape::Sum(terms) => terms.iter().flat_map(|(_, filter)| filter.warnings()).collect(),
             _ => vec![],
-        }
-    }
-
-    /// The largest |P'| between two values of [-1, 1], in closed form; `None` for a custom filter.
-    ///
-    /// | filter | largest slope |
-    /// | --- | --- |
-    /// | `gaussian` | d / sigma^2 exp(-d^2 / 2 sigma^2) with d the distance to mu nearest to sigma |
-    /// | `band` | 1/4, the largest slope of the logistic function, bounds it |
-    /// | `ppr` | alpha (1 - alpha) / (1 - (1 - alpha) E)^2 at the upper end |
-    /// | `heat` | t exp(-t (1 - E)) at the upper end |
-    pub fn steepest(&self, low: f64, high: f64) -> Option<f64> {
-        match self.0 {
-            Shape::Gaussian { mu, sigma } => {
-                let nearest =
-                    if low <= mu && mu <= high { 0.0 } else { (low - mu).abs().min((high - mu).abs()) };
-                let farthest = (low - mu).abs().max((high - mu).abs());
-                let distance = sigma.clamp(nearest, farthest) / sigma;
-                Some(distance * (-0.5 * distance * distance).exp() / sigma)
-            }
-            Shape::Band { .. } => Some(0.25),
-            Shape::Ppr { alpha } => {
-                let value = self.evaluate(high);
-                Some((1.0 - alpha) / alpha * value * value)
-            }
-            Shape::Heat { time } => Some(time * self.evaluate(high)),
-            Shape::Custom { .. } => None,
-        }
-    }
-
-    /// The largest |P| on [-1, 1], in closed form; `None` for a custom filter.
-    pub(crate) fn largest(&self) -> Option<f64> {
-        match self.0 {
-            Shape::Gaussian { mu, .. } | Shape::Band { mu, .. } => Some(self.evaluate(mu.clamp(-1.0, 1.0))),
-            Shape::Ppr { .. } | Shape::Heat { .. } => Some(1.0),
-            Shape::Custom { .. } => None,
         }
     }
 
@@ -225,33 +224,6 @@ impl Filter {
         match self.0 {
             Shape::Ppr { alpha } => Some(alpha),
             _ => None,
-        }
-    }
-
-    /// The largest ln |P(z)| on the ellipse of Bernstein with foci -1, 1 and half axes (rho + 1/rho)/2 and
-    /// (rho - 1/rho)/2; infinite where P is not analytic inside it, `None` where nothing is known.
-    ///
-    /// The Chebyshev coefficients then obey |c_k| <= 2 M rho^-k with M the exponential of this.
-    pub(crate) fn log_maximum_on_ellipse(&self, rho: f64) -> Option<f64> {
-        let (wide, high) = (0.5 * (rho + 1.0 / rho), 0.5 * (rho - 1.0 / rho));
-        match self.0 {
-            // Re (z - mu)^2 >= (distance of mu to the ellipse's shadow)^2 - high^2
-            Shape::Gaussian { mu, sigma } => {
-                let aside = (mu.abs() - wide).max(0.0);
-                Some((high * high - aside * aside) / (2.0 * sigma * sigma))
-            }
-            // |s(x + iy)| <= 1 for |y| <= pi/2 and <= 1 / sin|y| up to the poles at |y| = pi
-            Shape::Band { .. } => Some(match high {
-                high if high <= FRAC_PI_2 => 0.0,
-                high if high < PI => -2.0 * high.sin().ln(),
-                _ => f64::INFINITY,
-            }),
-            Shape::Ppr { alpha } => {
-                let nearest = 1.0 - (1.0 - alpha) * wide;
-                Some(if nearest > 0.0 { (alpha / nearest).ln() } else { f64::INFINITY })
-            }
-            Shape::Heat { time } => Some(time * (wide - 1.0)),
-            Shape::Custom { .. } => None,
         }
     }
 }
@@ -264,6 +236,11 @@ impl fmt::Debug for Filter {
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Shape::Sum(terms) = &self.0 {
+            let terms: Vec<String> =
+                terms.iter().map(|(weight, filter)| format!("{weight} {filter}")).collect();
+            return write!(f, "{}", terms.join(" + "));
+        }
         let parameters: Vec<String> =
             self.parameters().iter().map(|(name, value)| format!("{name} {value}")).collect();
         write!(f, "{}({})", self.name(), parameters.join(", "))
@@ -306,59 +283,45 @@ mod tests {
     }
 
     #[test]
-    fn no_chord_is_steeper_than_the_steepest_slope_which_is_nearly_met() {
-        let filters = [
-            Filter::gaussian(0.3, 0.2).unwrap(),
-            Filter::gaussian(3.0, 0.5).unwrap(),
-            Filter::gaussian(0.3, 1e-6).unwrap(),
-            Filter::band(0.1, 0.3).unwrap(),
-            Filter::ppr(0.15).unwrap(),
-            Filter::ppr(1e-8).unwrap(),
-            Filter::heat(5.0).unwrap(),
-            Filter::heat(1e6).unwrap(),
-        ];
-        for filter in filters {
-            for (low, high) in [(-1.0, 1.0), (-0.5, 0.1), (0.29, 0.31), (0.999, 1.0)] {
-                let steepest = filter.steepest(low, high).unwrap();
-                let mut met = 0f64;
-                for i in 0..20_000 {
-                    let at = |i: i32| low + (high - low) * f64::from(i) / 20_000.0;
-                    let chord = (filter.evaluate(at(i + 1)) - filter.evaluate(at(i))) / (at(i + 1) - at(i));
-                    met = met.max(chord.abs());
-                }
-                assert!(
-                    met <= steepest * (1.0 + 1e-6) + 1e-9,
-                    "{filter} on {low}..{high}: {met} above {steepest}"
-                );
-                let smooth = !matches!(filter.name(), "band") && steepest * (high - low) < 100.0;
-                assert!(
-                    !smooth || met >= 0.9 * steepest,
-                    "{filter} on {low}..{high}: {met} below {steepest}"
-                );
-            }
-            let largest = filter.largest().unwrap();
-            assert!((0..=2000).all(|i| filter.evaluate(f64::from(i) / 1000.0 - 1.0) <= largest));
+    fn a_sum_is_the_weighted_sum_of_its_terms_and_flat() {
+        let (one, two, heat) = (
+            Filter::gaussian(0.9, 0.2).unwrap(),
+            Filter::band(-0.4, 0.1).unwrap(),
+            Filter::heat(2.0).unwrap(),
+        );
+        let inner = Filter::sum([(2.0, one.clone()), (-3.0, two.clone())]).unwrap();
+        let sum = Filter::sum([(0.5, inner.clone()), (0.25, heat.clone())]).unwrap();
+        assert_eq!(sum.terms(), [(1.0, one.clone()), (-1.5, two.clone()), (0.25, heat.clone())]);
+        assert!(one.terms().is_empty());
+        for energy in [-1.0, -0.3, 0.4, 1.0] {
+            let expected = one.evaluate(energy) - 1.5 * two.evaluate(energy) + 0.25 * heat.evaluate(energy);
+            assert!((sum.evaluate(energy) - expected).abs() < 1e-15);
         }
+        assert_eq!((sum.name(), sum.centre(), inner.centre()), ("sum", Some(-0.4), Some(-0.4)));
+        assert_eq!(
+            sum.to_string(),
+            "1 gaussian(mu 0.9, sigma 0.2) + -1.5 band(gamma 0.1, mu -0.4) + 0.25 heat(time 2)"
+        );
+        let parameters = sum.parameters();
+        assert_eq!((parameters["weight_2"], parameters["mu_2"], parameters["time_3"]), (-1.5, -0.4, 2.0));
+        assert_eq!(parameters.len(), 8);
+        assert_ne!(sum, Filter::sum([(0.5, inner), (0.3, heat)]).unwrap());
+        let level = Filter::sum([(1.0, Filter::gaussian(0.1, 1.0).unwrap()), (-1.0, one)]).unwrap();
+        assert_eq!(level.centre(), Some(0.1)); // the first of equals
     }
 
     #[test]
-    fn on_the_ellipse_no_value_exceeds_the_stated_maximum() {
-        // On the real axis the ellipse reaches out to its wide half axis, where the filters can be evaluated.
-        let filters = [
-            Filter::gaussian(0.3, 0.2).unwrap(),
-            Filter::gaussian(3.0, 0.5).unwrap(),
-            Filter::band(0.1, 0.3).unwrap(),
-            Filter::ppr(0.15).unwrap(),
-            Filter::heat(5.0).unwrap(),
-        ];
-        for filter in filters {
-            for rho in [1.01f64, 1.2, 1.5] {
-                let bound = filter.log_maximum_on_ellipse(rho).unwrap();
-                for end in [-1.0, 1.0] {
-                    let value = filter.evaluate(end * 0.5 * (rho + 1.0 / rho)).ln();
-                    assert!(value <= bound + 1e-12, "{filter} at {rho}: {value} above {bound}");
-                }
-            }
+    fn a_sum_of_nothing_or_with_endless_weights_is_refused() {
+        let heat = || Filter::heat(1.0).unwrap();
+        let far = Filter::sum([(1.0, Filter::gaussian(3.0, 1.0).unwrap()), (1.0, heat())]).unwrap();
+        assert_eq!(far.warnings().len(), 1);
+        for (terms, expected) in [
+            (vec![], "number of terms"),
+            (vec![(f64::NAN, heat())], "weight"),
+            (vec![(f64::MAX, heat()), (f64::MAX, heat())], "sum of weights"),
+        ] {
+            let found = Filter::sum(terms);
+            assert!(matches!(found, Err(Error::Parameter { name, .. }) if name == expected), "{expected}");
         }
     }
 }

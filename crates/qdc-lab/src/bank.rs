@@ -1,18 +1,21 @@
-//! The bank of windows and the learned window as models: presets, and what their networks run over.
+//! The bank of windows and the learned window as models: presets and their channels.
 //!
 //! A preset is a whole configuration; a hyper-parameter that is set takes the place of the preset's. Presets were found
 //! on the nine datasets of the published table: on others they are untested.
 
+mod prepared;
+
 use qdc_core::bank::{Channel, Channels, On, View};
-use qdc_core::{Features, Filter, Graph, Spectrum, Split, Transition, Watch, lanczos};
-use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, LearnedWindow, Readout, Way};
-use qdc_nn::training::{Keep, Schedule, Scores, Trained, start_seed, train_learner};
-use rayon::prelude::*;
+use qdc_core::{Features, Filter, Graph, Resources, Transition, Watch, lanczos};
+use qdc_nn::bank::Readout;
 use serde::{Deserialize, Serialize};
 
 use crate::architecture::FeatureScale;
 use crate::model::NetworkKind;
 use crate::{Error, Hyperparameters};
+
+pub(crate) use prepared::PreparedBank;
+pub use prepared::{Learned, STARTS, Share, Window};
 
 /// A whole configuration of the bank, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -102,7 +105,7 @@ struct ModelOverrides {
 impl Preset {
     /// Every preset, in the order `tune --space presets` tries them.
     pub const ALL: [Self; 5] = [Self::Ends, Self::EndsDropout, Self::EndsKnn, Self::Ranks, Self::Plain];
-    /// Their names, in the same order.
+    /// Their names, in the same order; [`std::str::FromStr`] reads them.
     pub const NAMES: [&'static str; 5] = ["ends", "ends-dropout", "ends-knn", "ranks", "plain"];
 
     fn settings(self) -> Settings {
@@ -153,6 +156,17 @@ impl Preset {
     }
 }
 
+impl std::str::FromStr for Preset {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = Self::NAMES.iter().position(|known| *known == name);
+        known
+            .map(|at| Self::ALL[at])
+            .ok_or_else(|| format!("there is no preset '{name}'; choose {}", Self::NAMES.join(", ")))
+    }
+}
+
 impl Settings {
     fn of(values: &Hyperparameters) -> Self {
         let own: Overrides = values.of_tower(0);
@@ -180,6 +194,15 @@ impl ChannelSet {
     /// # Errors
     /// If the watch asks to stop.
     pub fn channels(self, graph: &Graph, watch: &Watch) -> Result<Vec<Channel>, Error> {
+        let lowest = match self {
+            Self::Ranks => -1.0, // no window stands there
+            Self::Ends | Self::EndsKnn => lanczos::lowest_eigenvalue(&Transition::new(graph), watch)?,
+        };
+        self.channels_above(lowest)
+    }
+
+    /// The channels for a spectrum that begins at `lowest`.
+    fn channels_above(self, lowest: f64) -> Result<Vec<Channel>, Error> {
         let gaussian = |mu, sigma| Ok::<_, Error>(View::Filter(Filter::gaussian(mu, sigma)?));
         let mut channels = vec![Channel::new(View::Features)];
         if self == Self::Ranks {
@@ -187,7 +210,6 @@ impl ChannelSet {
             channels.extend([View::Rows, View::Statistics].map(Channel::new));
             return Ok(channels);
         }
-        let lowest = lanczos::lowest_eigenvalue(&Transition::new(graph), watch)?;
         channels.push(Channel::new(View::Step));
         for (mu, sigma) in [(1.0, 1.0), (1.0, 0.5), (1.0, 0.25), (1.0, 0.125), (lowest, 1.0), (lowest, 0.5)] {
             channels.push(Channel::new(gaussian(mu, sigma)?));
@@ -201,102 +223,46 @@ impl ChannelSet {
     }
 }
 
-/// Where learned windows start: both ends of the spectrum, narrow and wide, and the middle.
-pub const STARTS: [(f64, f64); 4] = [(1.0, 0.5), (0.5, 0.5), (-0.5, 0.5), (0.0, 1.5)];
-
-/// A bank or a window ready to be trained.
-pub(crate) struct PreparedBank {
-    architecture: BankArchitecture,
-    /// One for a bank; for a window one for each start.
-    inputs: Vec<BankInputs<f32>>,
-    pub(crate) learning_rate: f64,
-    pub(crate) weight_decay: f64,
+/// The channel of a bank that belongs to the vertices of one graph, if it has one: such a bank says nothing about
+/// another graph.
+pub(crate) fn vertex_channel(values: &Hyperparameters) -> Result<Option<Channel>, Error> {
+    if !values.model().has(|tower| tower.network == NetworkKind::Bank) {
+        return Ok(None);
+    }
+    let channels = Settings::of(values).channels.channels_above(-1.0)?;
+    Ok(channels.into_iter().find(Channel::names_vertices))
 }
 
-impl PreparedBank {
-    /// Makes the channels of a graph.
-    ///
-    /// # Errors
-    /// Whatever a channel refuses, and a stop asked for.
-    pub(crate) fn new(
-        values: &Hyperparameters,
-        graph: &Graph,
-        features: &Features,
-        classes: usize,
-        spectrum: Option<Spectrum>,
-        watch: &Watch,
-    ) -> Result<Self, Error> {
-        let settings = Settings::of(values);
-        let features = settings.features.scale(features);
-        let inputs = match values.model().towers()[0].network {
-            NetworkKind::Window => {
-                let start = |&(mu, sigma): &(f64, f64)| {
-                    BankInputs::window(graph, &features, LearnedWindow { mu, sigma })
-                };
-                STARTS.iter().map(start).collect::<Result<_, _>>()?
-            }
-            _ => {
-                let list = settings.channels.channels(graph, watch)?;
-                let channels = Channels::new(&list, graph, features, spectrum, watch)?;
-                let way = match (settings.input_dropout > 0.0, settings.dropout_on) {
-                    (false, _) => Way::Auto,
-                    (true, DropoutOn::Features) => Way::Mapped,
-                    (true, DropoutOn::Channels) => Way::Kept,
-                };
-                vec![BankInputs::new(&channels, way, watch)?]
-            }
-        };
-        let architecture = BankArchitecture {
-            hidden: settings.hidden,
-            norm: settings.norm == Norm::L2,
-            readout: settings.readout,
-            dropout: settings.dropout,
-            input_dropout: settings.input_dropout,
-            readout_decay: settings.readout_decay,
-            classes,
-        };
-        let Settings { learning_rate, weight_decay, .. } = settings;
-        Ok(Self { architecture, inputs, learning_rate, weight_decay })
-    }
-
-    /// A network to be filled with saved weights.
-    pub(crate) fn network(&self) -> Result<BankNetwork<f32>, Error> {
-        Ok(BankNetwork::new(&self.architecture, &self.inputs[0], 0)?)
-    }
-
-    /// Trains every start on a split and keeps the one that did best on validation, the first of equals.
-    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
-    pub(crate) fn train_split(
-        &self,
-        labels: &[u32],
-        split: &Split,
-        number: usize,
-        schedule: &Schedule,
-        seed: u64,
-        keep: Keep,
-        watch: &Watch,
-    ) -> Result<Trained<f32>, Error> {
-        let from = |inputs: &BankInputs<f32>| -> Result<Trained<f32>, Error> {
-            let mut network = BankNetwork::new(&self.architecture, inputs, start_seed(seed, number))?;
-            let classes = self.architecture.classes;
-            Ok(train_learner(&mut network, classes, labels, split, number, schedule, seed, keep, watch)?)
-        };
-        let trained: Vec<Trained<f32>> = self.inputs.par_iter().map(from).collect::<Result<_, _>>()?;
-        let seconds: f64 = trained.iter().map(|trained| trained.scores.seconds).sum();
-        let mut best: Option<Trained<f32>> = None;
-        for candidate in trained {
-            if best.as_ref().is_none_or(|best| better(&candidate.scores, &best.scores)) {
-                best = Some(candidate);
-            }
-        }
-        let mut best = best.expect("there is a start");
-        best.scores.seconds = seconds;
-        Ok(best)
-    }
-}
-
-/// A higher validation score, or the same at a lower loss.
-fn better(one: &Scores, other: &Scores) -> bool {
-    let loss = |scores: &Scores| scores.validation_loss.unwrap_or(f64::INFINITY);
-    one.validation > other.validation || (one.validation == other.validation && loss(one) < loss(other))
+/// The channels of a preset for a graph and its features, as matrices: what its network learns from, for use in any
+/// other library.
+///
+/// Gives the names of the channels and their matrices, in order. Cost: one Chebyshev pass over the features for each
+/// graph; all eigenpairs for `ranks`.
+///
+/// ```
+/// use qdc_core::{EdgeRule, Features, Graph, Resources, Watch};
+/// use qdc_lab::{Preset, bank_features};
+///
+/// let ring = Graph::from_edges(20, (0..20).map(|i| (i, (i + 1) % 20)), EdgeRule::Undirected)?;
+/// let features = Features::from_dense(2, (0..40).map(|at| (at % 7) as f32).collect());
+/// let channels = bank_features(Preset::Ends, &ring, &features, &Resources::default(), &Watch::silent())?;
+/// assert_eq!(channels.len(), 8);
+/// assert_eq!(channels[2].0, "gaussian(mu 1, sigma 1)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// Whatever a channel refuses, and a stop asked for.
+pub fn bank_features(
+    preset: Preset,
+    graph: &Graph,
+    features: &Features,
+    resources: &Resources,
+    watch: &Watch,
+) -> Result<Vec<(String, Features)>, Error> {
+    let settings = preset.settings();
+    let list = settings.channels.channels(graph, watch)?;
+    let channels = Channels::new(&list, graph, settings.features.scale(features), resources, watch)?;
+    let named = list.iter().zip(channels.matrices(watch)?);
+    Ok(named.map(|(channel, matrix)| (channel.to_string(), matrix)).collect())
 }

@@ -106,6 +106,29 @@ pub enum Error {
         found: usize,
     },
 
+    /// A saved model learnt from what belongs to the vertices of its own graph.
+    #[error(
+        "{model} learnt from {channel}, which mean something only for the vertices it was trained on: it says nothing \
+         about {dataset}"
+    )]
+    VertexChannel {
+        /// The saved model's file.
+        model: std::path::PathBuf,
+        /// The dataset.
+        dataset: String,
+        /// The channel.
+        channel: String,
+    },
+
+    /// A file holds no filter.
+    #[error("{path} holds no filter: {problem}")]
+    FilterFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+
     /// A saved model's configuration cannot be read.
     #[error("{path} is not a saved model of this program: {problem}")]
     Configuration {
@@ -218,6 +241,13 @@ impl Error {
             Self::MoreClasses { .. } => {
                 Some("number the classes as in training; -1 stands for a vertex without a label".into())
             }
+            Self::VertexChannel { .. } => {
+                Some("train with --preset ends, ends-dropout, ends-knn or plain to predict on other graphs".into())
+            }
+            Self::FilterFile { .. } => Some(
+                "qdc train --model window --save-filter FILE.toml writes one: a table [filter] with name, mu and sigma"
+                    .into(),
+            ),
             Self::OtherExperiment { .. } | Self::NoRecord { .. } => {
                 Some("--study-name NAME keeps another study in the same file".into())
             }

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Trained};
-use qdc_nn::{Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainer};
+use qdc_nn::{
+    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainer, probabilities,
+};
 use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::architecture::{architecture, inputs};
-use crate::bank::PreparedBank;
+use crate::bank::{Learned, PreparedBank};
 use crate::rewiring::{Rewired, Rewirings};
 use crate::{Error, Hyperparameters, Patience};
 
@@ -48,8 +50,7 @@ impl Prepared {
     ) -> Result<(Self, Vec<Rewired>), Error> {
         if values.model().is_bank() {
             let Dataset { graph, features, .. } = dataset;
-            let spectrum = rewirings.spectrum(watch);
-            let bank = PreparedBank::new(values, graph, features, classes, spectrum, watch)?;
+            let bank = PreparedBank::new(values, graph, features, classes, rewirings.resources(), watch)?;
             return Ok((Self::Bank(bank), Vec::new()));
         }
         let rewired = rewirings.of_model(values, seed, watch)?;
@@ -103,6 +104,37 @@ impl Prepared {
         runs.par_iter().with_max_len(1).map(train).collect()
     }
 
+    /// The probability of every class for every vertex, row-major, under the weights of each run that has them.
+    pub(crate) fn probabilities(
+        &self,
+        trained: &[Option<Trained<f32>>],
+    ) -> Result<Vec<Option<Vec<f32>>>, Error> {
+        fn each(mut network: impl Learner<f32>, trained: &[Option<Trained<f32>>]) -> Vec<Option<Vec<f32>>> {
+            let mut one = |weights: &Vec<f32>| {
+                network.weights_mut().copy_from_slice(weights);
+                let logits = network.forward(Pass::Evaluate);
+                let rows = (0..logits.rows()).flat_map(|vertex| probabilities(logits, vertex));
+                rows.map(|share| share as f32).collect::<Vec<f32>>()
+            };
+            trained.iter().map(weights_of).map(|weights| weights.map(&mut one)).collect()
+        }
+        Ok(match self {
+            Self::Towers { architecture, inputs } => each(Network::new(architecture, inputs, 0)?, trained),
+            Self::Bank(bank) => each(bank.network()?, trained),
+        })
+    }
+
+    /// What each run that has weights learnt besides matrices; nothing where there are layers.
+    pub(crate) fn learned(&self, trained: &[Option<Trained<f32>>]) -> Result<Vec<Learned>, Error> {
+        let Self::Bank(bank) = self else { return Ok(Vec::new()) };
+        let mut network = bank.network()?;
+        let one = |trained: &Trained<f32>| {
+            network.weights_mut().copy_from_slice(trained.weights.as_ref()?);
+            Some(bank.learned(&mut network, &trained.scores))
+        };
+        Ok(trained.iter().flatten().filter_map(one).collect())
+    }
+
     /// The file of a saved model with these weights.
     pub(crate) fn to_bytes(&self, weights: &[f32], configuration: &str) -> Result<Vec<u8>, Error> {
         fn filled(mut network: impl Learner<f32>, weights: &[f32], configuration: &str) -> Vec<u8> {
@@ -128,4 +160,8 @@ impl Prepared {
             Self::Bank(bank) => logits(bank.network()?, saved),
         }
     }
+}
+
+fn weights_of(trained: &Option<Trained<f32>>) -> Option<&Vec<f32>> {
+    trained.as_ref()?.weights.as_ref()
 }

@@ -2,11 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use qdc_core::kernel::Spectra;
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{
-    Csr, Filter, Graph, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Spectrum,
-    Transition, Watch, defaults,
+    Csr, Filter, Graph, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Transition, Watch,
+    defaults,
 };
 use qdc_nn::Propagation;
 use serde::{Deserialize, Serialize};
@@ -233,13 +232,9 @@ impl<'a> Rewirings<'a> {
         self
     }
 
-    /// The complete spectrum of the graph, where the resources have it.
-    pub(crate) fn spectrum(&self, watch: &Watch) -> Option<Spectrum> {
-        match &self.resources.spectra {
-            Spectra::Computed => None,
-            Spectra::Stored(store) => store.find(&Transition::new(self.graph), watch),
-            Spectra::Given(spectrum) => Some(spectrum.clone()),
-        }
+    /// The resources at hand.
+    pub(crate) fn resources(&self) -> &Resources {
+        &self.resources
     }
 
     /// A matrix for each tower of a model; none if no tower looks at the graph. An MLP among others gets the transition

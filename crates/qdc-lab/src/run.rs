@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
-use qdc_nn::training::{Keep, Scores, Step, check_split, untrained_classes};
+use qdc_nn::training::{self, Scores, Step, check_split, untrained_classes};
 use qdc_nn::{BatchRun, Criterion, EarlyStopping, Trainer};
 use serde::{Deserialize, Serialize};
 
+use crate::bank::Learned;
 use crate::experiment::{DatasetIdentity, Experiment};
 use crate::prepared::Prepared;
 use crate::rewiring::{RewiringReport, Rewirings};
@@ -41,6 +42,17 @@ impl Default for Patience {
     fn default() -> Self {
         Self { max_steps: 1000, stopping: EarlyStopping::default() }
     }
+}
+
+/// What to keep of a run besides its record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// The weights of the best step of every split.
+    pub weights: bool,
+    /// Every step.
+    pub curve: bool,
+    /// The probability of every class for every vertex at the best step, for an [`crate::Ensemble`].
+    pub probabilities: bool,
 }
 
 /// What to train and on what.
@@ -121,6 +133,9 @@ pub struct RunRecord {
     pub validation_mean: f64,
     /// Every split trained, in order, seed after seed.
     pub splits: Vec<Scores>,
+    /// What a bank or a window learnt on each of them besides matrices; nothing for other networks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<Learned>,
     /// The report of the kernel, or of SDRF; none on the plain graph.
     pub kernel: Option<RewiringReport>,
     /// Whether a tower's kernel is nearly the identity.
@@ -144,6 +159,18 @@ pub struct Run {
     pub weights: Vec<Option<Vec<f32>>>,
     /// The steps of each split in the record's order, where they were to be kept.
     pub curves: Vec<Vec<Step>>,
+    /// The probability of every class for every vertex (row-major) after each split in the record's order, where it was
+    /// to be kept and a step had a finite loss.
+    pub probabilities: Vec<Option<Vec<f32>>>,
+}
+
+impl Run {
+    /// The place of the split that did best on validation, the first of equals, among those that pass a test.
+    pub(crate) fn best_split(&self, has: impl Fn(usize) -> bool) -> Option<usize> {
+        let validation = |at: usize| self.record.splits[at].validation;
+        let candidates = (0..self.record.splits.len()).filter(|&at| has(at));
+        candidates.reduce(|best, at| if validation(at) > validation(best) { at } else { best })
+    }
 }
 
 /// Trains a model on the splits asked for with every seed: a batch of runs for `trainer`, seed after seed.
@@ -168,7 +195,10 @@ pub fn train(
     let mut notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
     let mut rewiring_seconds = 0.0;
-    let (mut reports, mut trained) = (Vec::new(), Vec::new());
+    let (mut reports, mut trained, mut shown, mut learned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    // What a network says of itself, and its probabilities, are read off its weights.
+    let weights = keep.weights || keep.probabilities || hyperparameters.model().is_bank();
+    let kept = training::Keep { weights, curve: keep.curve };
     for &seed in seeds {
         let before = Instant::now();
         let (network, rewired) =
@@ -184,7 +214,12 @@ pub fn train(
         let run = |&number: &usize| BatchRun { split: &dataset.splits[number], number, seed };
         let runs: Vec<BatchRun<'_>> = splits.iter().map(run).collect();
         let schedule = network.schedule(hyperparameters, patience, metric);
-        let finished = network.train(&dataset.labels, &runs, &schedule, keep, trainer, watch, on_split)?;
+        let finished = network.train(&dataset.labels, &runs, &schedule, kept, trainer, watch, on_split)?;
+        learned.extend(network.learned(&finished)?);
+        if keep.probabilities {
+            let shares = finished.iter().zip(network.probabilities(&finished)?);
+            shown.extend(shares.filter(|(run, _)| run.is_some()).map(|(_, shares)| shares));
+        }
         let complete = finished.iter().all(Option::is_some);
         trained.extend(finished.into_iter().flatten());
         if !complete {
@@ -194,7 +229,7 @@ pub fn train(
     let (mut scores, mut weights, mut curves) = (Vec::new(), Vec::new(), Vec::new());
     for trained in trained {
         scores.push(trained.scores);
-        weights.push(trained.weights);
+        weights.push(trained.weights.filter(|_| keep.weights));
         curves.push(trained.curve);
     }
     let summary = Summary::of(&scores);
@@ -213,13 +248,14 @@ pub fn train(
         validation_mean: summary.validation_mean,
         stopped: scores.len() < splits.len() * seeds.len(),
         splits: scores,
+        learned,
         kernel: reports.iter().map(|report| (**report).clone()).find(told),
         nearly_identity: reports.iter().any(|report| report.is_nearly_identity()),
         rewiring_seconds,
         seconds: start.elapsed().as_secs_f64(),
         notes,
     };
-    Ok(Run { record, weights, curves })
+    Ok(Run { record, weights, curves, probabilities: shown })
 }
 
 /// A remark for each tower whose kernel is nearly the identity.

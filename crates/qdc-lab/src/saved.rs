@@ -11,6 +11,7 @@ use qdc_nn::{Matrix, Saved, Scorer, defined_on, predicted, probabilities};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::bank::vertex_channel;
 use crate::experiment::features_hash;
 use crate::hyperparameters::Value;
 use crate::prepared::Prepared;
@@ -138,14 +139,7 @@ pub fn save_best(
     rewirings: &Rewirings<'_>,
     watch: &Watch,
 ) -> Result<Option<SavedConfiguration>, Error> {
-    let mut best: Option<usize> = None;
-    for at in 0..run.weights.len() {
-        let better = |other: usize| run.record.splits[at].validation > run.record.splits[other].validation;
-        if run.weights[at].is_some() && best.is_none_or(better) {
-            best = Some(at);
-        }
-    }
-    let Some(best) = best else { return Ok(None) };
+    let Some(best) = run.best_split(|at| run.weights[at].is_some()) else { return Ok(None) };
     let (record, scores) = (&run.record, &run.record.splits[best]);
     let sets = sets_of(&dataset.splits[scores.split], dataset.graph.nodes());
     let configuration = SavedConfiguration {
@@ -272,11 +266,12 @@ impl SavedModel {
         Ok(Prediction { sets, ..self.run(dataset, resources, watch)? })
     }
 
-    /// What the model says about another graph whose vertices have the same features: every tower's matrix is
-    /// made anew by the same recipe.
+    /// What the model says about another graph whose vertices have the same features: every tower's matrix, and
+    /// every channel of a bank, is made anew by the same recipe.
     ///
     /// # Errors
-    /// If vertices have another number of features there, or there are more classes than the model knows.
+    /// If vertices have another number of features there, there are more classes than the model knows, or the
+    /// model learnt from something that belongs to the vertices of its own graph, such as adjacency rows.
     pub fn predict_elsewhere(
         &self,
         dataset: &Dataset,
@@ -295,15 +290,22 @@ impl SavedModel {
             let (known, found) = (self.configuration.classes, dataset.classes);
             return Err(Error::MoreClasses { model, dataset: name, known, found });
         }
+        if let Some(channel) = vertex_channel(&self.hyperparameters()?)? {
+            return Err(Error::VertexChannel { model, dataset: name, channel: channel.to_string() });
+        }
         self.run(dataset, resources, watch)
     }
 
-    fn run(&self, dataset: &Dataset, resources: &Resources, watch: &Watch) -> Result<Prediction, Error> {
-        let configuration = &self.configuration;
-        let mut values = Hyperparameters::new(configuration.model.clone());
-        for (name, value) in &configuration.hyperparameters {
+    fn hyperparameters(&self) -> Result<Hyperparameters, Error> {
+        let mut values = Hyperparameters::new(self.configuration.model.clone());
+        for (name, value) in &self.configuration.hyperparameters {
             values.set_value(name, value.clone())?;
         }
+        Ok(values)
+    }
+
+    fn run(&self, dataset: &Dataset, resources: &Resources, watch: &Watch) -> Result<Prediction, Error> {
+        let (configuration, values) = (&self.configuration, self.hyperparameters()?);
         let rewirings = Rewirings::new(&dataset.graph).with_resources(resources.clone());
         let seed = configuration.seed;
         let (prepared, _) = Prepared::new(&values, dataset, configuration.classes, &rewirings, seed, watch)?;

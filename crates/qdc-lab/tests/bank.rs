@@ -5,7 +5,10 @@ use std::ops::ControlFlow;
 use qdc_core::{Metric, Resources, Watch};
 use qdc_data::{DataDir, Dataset, EdgeReading, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchSpace, search};
-use qdc_lab::{Hyperparameters, Keep, Patience, Preset, Rewirings, Run, SavedModel, Training, save_best};
+use qdc_lab::{
+    Ensemble, Error, Hyperparameters, Keep, Patience, Preset, Rewirings, Run, SavedModel, Training,
+    read_filter, save_best, save_learned_filter,
+};
 use qdc_nn::{Cpu, Criterion};
 use qdc_tune::storage::{Sqlite, Storage};
 use qdc_tune::{Pruning, Sampler};
@@ -24,11 +27,21 @@ fn values(model: &str, set: &[(&str, &str)]) -> Hyperparameters {
 }
 
 fn train(dataset: &Dataset, values: &Hyperparameters, splits: &[usize], threads: usize) -> Run {
+    train_with(dataset, values, splits, threads, &[7])
+}
+
+fn train_with(
+    dataset: &Dataset,
+    values: &Hyperparameters,
+    splits: &[usize],
+    threads: usize,
+    seeds: &[u64],
+) -> Run {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let patience = Patience { max_steps: 40, ..Patience::of(values.model()) };
-    let keep = Keep { weights: true, curve: false };
+    let keep = Keep { weights: true, probabilities: true, ..Keep::default() };
     let metric = Metric::Accuracy;
-    let training = Training { dataset, hyperparameters: values, seeds: &[7], splits, patience, metric, keep };
+    let training = Training { dataset, hyperparameters: values, seeds, splits, patience, metric, keep };
     let rewirings = Rewirings::new(&dataset.graph);
     let watch = Watch::silent();
     pool.install(|| qdc_lab::train(&training, &rewirings, &Cpu, &watch, &|_| ControlFlow::Continue(())))
@@ -44,6 +57,8 @@ fn every_preset_and_the_window_train_better_than_chance_whatever_the_threads() {
         let one = train(&dataset, &values, &[0, 1], 1);
         let two = train(&dataset, &values, &[0, 1], 2);
         assert_eq!(one.weights, two.weights, "{model} {set:?}");
+        assert_eq!(one.record.learned, two.record.learned, "{model} {set:?}");
+        assert_eq!(one.probabilities, two.probabilities, "{model} {set:?}");
         let chance = 1.0 / dataset.classes as f64;
         assert!(one.record.validation_mean > chance + 0.1, "{model} {set:?}: {}", one.record.validation_mean);
     }
@@ -105,6 +120,7 @@ fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
         trials: space.trials(250),
         seed: 3,
         seeds: 1,
+        ensemble: 3,
         batch: 2,
         jobs: 2,
         sampler: Sampler::Tpe,
@@ -122,6 +138,10 @@ fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
     let report =
         search(&settings, Box::new(Sqlite::open(&file).unwrap()), "study", &Watch::silent()).unwrap();
     assert_eq!((report.trials, report.left, report.duplicates, report.failed.len()), (5, 0, 0, 0));
+    let ensemble = report.ensemble.unwrap();
+    assert_eq!((ensemble.trials.len(), ensemble.scores.members), (3, 3));
+    assert_eq!(Some(ensemble.trials[0]), report.best.map(|best| best.number));
+    assert!(ensemble.trials[1..].iter().all(|number| *number != ensemble.trials[0]));
     let mut storage = Sqlite::open(&file).unwrap();
     let study = storage.studies().unwrap()[0].id;
     let tried: Vec<String> = storage
@@ -135,5 +155,139 @@ fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
     assert!(SearchSpace::named("paper", "bank".parse().unwrap()).is_err());
     for model in ["bank", "window"] {
         assert!(SearchSpace::named("wide", model.parse().unwrap()).is_ok());
+    }
+}
+
+#[test]
+fn shares_and_windows_are_recorded_and_the_best_window_is_saved() {
+    let (dataset, folder) = (dataset(), tempfile::tempdir().unwrap());
+    let bank = train(&dataset, &values("bank", &[]), &[0, 2], 1);
+    assert_eq!(bank.record.learned.len(), 2);
+    let first = &bank.record.learned[0];
+    assert_eq!((first.split, first.seed, first.window, first.shares.len()), (0, 7, None, 8));
+    assert_eq!(first.shares[1].channel, "L X");
+    let mean = first.shares.iter().map(|share| share.share).sum::<f64>() / 8.0;
+    assert!((mean - 1.0).abs() < 1e-5 && first.shares.iter().any(|share| (share.share - 1.0).abs() > 1e-3));
+    let path = folder.path().join("filter.toml");
+    assert_eq!(save_learned_filter(&path, &bank).unwrap(), None);
+    assert!(!path.exists());
+
+    let run = train(&dataset, &values("window", &[]), &[0, 1, 2], 1);
+    let (filter, scores) = save_learned_filter(&path, &run).unwrap().unwrap();
+    let highest = run.record.splits.iter().map(|split| split.validation).fold(0.0, f64::max);
+    assert_eq!(scores.validation, highest);
+    let learned = run.record.learned.iter().find(|learned| learned.split == scores.split).unwrap();
+    let window = learned.window.unwrap();
+    assert!(learned.shares.is_empty());
+    assert_eq!(read_filter(&path).unwrap(), filter);
+    assert_eq!(filter.parameters()["mu"], window.mu);
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with("# Learned by window on csbm"));
+}
+
+#[test]
+fn an_ensemble_of_one_is_the_network_and_of_several_the_mean_of_their_probabilities() {
+    let dataset = dataset();
+    for model in ["bank", "window", "gcn"] {
+        let values = values(model, &[]);
+        let alone = train(&dataset, &values, &[0, 1], 1);
+        let one = Ensemble::of(&[&alone], &dataset, Metric::Accuracy).unwrap();
+        assert_eq!((one.members, one.test_mean), (1, alone.record.test_mean), "{model}");
+        assert_eq!(
+            (one.test_std, one.validation_mean),
+            (alone.record.test_std, alone.record.validation_mean)
+        );
+        let run = train_with(&dataset, &values, &[0, 1], 2, &[7, 8, 9]);
+        let three = Ensemble::of(&[&run], &dataset, Metric::Accuracy).unwrap();
+        assert_eq!(three.members, 3);
+        // By hand: the class of the largest sum over the seeds.
+        for split in [0, 1] {
+            let members: Vec<&Vec<f32>> = (0..run.record.splits.len())
+                .filter(|&at| run.record.splits[at].split == split)
+                .map(|at| run.probabilities[at].as_ref().unwrap())
+                .collect();
+            assert_eq!(members.len(), 3);
+            let right = dataset.splits[split].test().iter().filter(|&&vertex| {
+                let sum = |class: usize| -> f32 {
+                    members.iter().map(|shares| shares[vertex as usize * dataset.classes + class]).sum()
+                };
+                let best = (0..dataset.classes).max_by(|&a, &b| sum(a).total_cmp(&sum(b))).unwrap();
+                best as u32 == dataset.labels[vertex as usize]
+            });
+            let expected = right.count() as f64 / dataset.splits[split].test().len() as f64;
+            assert!((three.test[split] - expected).abs() < 1e-12, "{model} {split}");
+        }
+        let mut bare = alone.clone();
+        bare.probabilities.clear();
+        assert_eq!(Ensemble::of(&[&bare], &dataset, Metric::Accuracy), None);
+    }
+}
+
+/// Two copies of a dataset side by side, without an edge between them.
+fn twice(dataset: &Dataset) -> Dataset {
+    let nodes = dataset.graph.nodes();
+    let edges: Vec<(u64, u64)> = dataset.graph.edge_list().map(|(i, j, _)| (i as u64, j as u64)).collect();
+    let copies =
+        [0, nodes as u64].into_iter().flat_map(|by| edges.iter().map(move |&(i, j)| (i + by, j + by)));
+    let graph = qdc_core::Graph::from_edges(2 * nodes, copies, qdc_core::EdgeRule::Undirected).unwrap();
+    let values = [dataset.features.to_dense(), dataset.features.to_dense()].concat();
+    let features = qdc_core::Features::from_dense(dataset.features.columns(), values);
+    Dataset::new("twice".into(), graph, features, [dataset.labels.clone(), dataset.labels.clone()].concat())
+        .unwrap()
+}
+
+#[test]
+fn a_saved_bank_says_the_same_of_every_copy_of_its_graph() {
+    let (dataset, folder) = (dataset(), tempfile::tempdir().unwrap());
+    let double = twice(&dataset);
+    let (watch, resources) = (Watch::silent(), Resources::default());
+    for (model, set) in [
+        ("bank", vec![]),
+        ("bank", vec![("preset", "plain")]),
+        ("window", vec![]),
+        ("bank", vec![("preset", "ranks")]),
+    ] {
+        let run = train(&dataset, &values(model, &set), &[0], 1);
+        let path = folder.path().join("model");
+        save_best(&path, &run, &dataset, "csbm", &Rewirings::new(&dataset.graph), &watch).unwrap();
+        let saved = SavedModel::open(&path).unwrap();
+        let elsewhere = saved.predict_elsewhere(&double, &resources, &watch);
+        if set == [("preset", "ranks")] {
+            let error = elsewhere.unwrap_err();
+            assert!(matches!(&error, Error::VertexChannel { channel, .. } if channel == "adjacency rows"));
+            assert!(error.hint().is_some());
+            continue;
+        }
+        let (own, two) = (saved.predict(&dataset, &resources, &watch).unwrap(), elsewhere.unwrap());
+        let (own, two) = (own.probabilities(), two.probabilities());
+        for (vertex, shares) in two.iter().enumerate() {
+            for (class, share) in shares.iter().enumerate() {
+                assert!((share - own[vertex % own.len()][class]).abs() < 1e-3, "{model} {set:?} {vertex}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bank_that_takes_more_memory_than_there_is_is_refused() {
+    let dataset = dataset();
+    let tight = Resources { memory: Some(1_000_000), ..Resources::default() };
+    for (model, set) in [("bank", ("hidden", "4096")), ("window", ("hidden", "4096"))] {
+        let values = values(model, &[set]);
+        let training = Training {
+            dataset: &dataset,
+            hyperparameters: &values,
+            seeds: &[0],
+            splits: &[0],
+            patience: Patience::of(values.model()),
+            metric: Metric::Accuracy,
+            keep: Keep::default(),
+        };
+        let rewirings = Rewirings::new(&dataset.graph).with_resources(tight.clone());
+        let go_on = |_: &_| ControlFlow::Continue(());
+        let error = qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &go_on).unwrap_err();
+        assert!(
+            matches!(error, Error::OverMemory { limit: 1_000_000, needed } if needed > 1_000_000),
+            "{error}"
+        );
     }
 }

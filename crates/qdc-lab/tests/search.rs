@@ -27,6 +27,7 @@ fn run(file: &Path) -> Result<(), Error> {
         trials: 6,
         seed: 3,
         seeds: 1,
+        ensemble: 0,
         batch: 2,
         jobs: 2,
         sampler: Sampler::Tpe,

@@ -33,7 +33,7 @@ fn train(
 ) -> Result<Run, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let patience = Patience { max_steps: 60, ..Patience::default() };
-    let keep = Keep { weights: true, curve: true };
+    let keep = Keep { weights: true, curve: true, ..Keep::default() };
     let metric = Metric::Accuracy;
     let training = Training { dataset, hyperparameters: values, seeds: &[7], splits, patience, metric, keep };
     let rewirings = Rewirings::new(&dataset.graph);
@@ -102,7 +102,7 @@ fn metric_and_criterion_decide_which_step_counts() {
                 splits: &[1],
                 patience: Patience { max_steps: 60, stopping },
                 metric,
-                keep: Keep { curve: true, weights: false },
+                keep: Keep { curve: true, ..Keep::default() },
             };
             let rewirings = Rewirings::new(&dataset.graph);
             let run =

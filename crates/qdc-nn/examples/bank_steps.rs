@@ -7,7 +7,7 @@
 #![allow(clippy::print_stdout)]
 
 use qdc_core::bank::{Channel, Channels, View};
-use qdc_core::{Filter, Transition, Watch, lanczos};
+use qdc_core::{Filter, Resources, Transition, Watch, lanczos};
 use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, Readout, Way};
 use qdc_nn::loss::cross_entropy;
 use qdc_nn::{Adam, Learner, Pass};
@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (mu, sigma) in [(1.0, 1.0), (1.0, 0.5), (1.0, 0.25), (1.0, 0.125), (lowest, 1.0), (lowest, 0.5)] {
         channels.push(Channel::new(View::Filter(Filter::gaussian(mu, sigma)?)));
     }
-    let channels = Channels::new(&channels, &dataset.graph, dataset.features.clone(), None, &watch)?;
+    let channels =
+        Channels::new(&channels, &dataset.graph, dataset.features.clone(), &Resources::default(), &watch)?;
     let inputs = BankInputs::<f32>::new(&channels, Way::Auto, &watch)?;
     let architecture = BankArchitecture {
         hidden: 64,

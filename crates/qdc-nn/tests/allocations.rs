@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use qdc_core::bank::{Channel, Channels, View};
-use qdc_core::{Csr, EdgeRule, Features, Filter, Graph, Watch};
+use qdc_core::{Csr, EdgeRule, Features, Filter, Graph, Resources, Watch};
 use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, LearnedWindow, Readout, Way};
 use qdc_nn::{
     Adam, Architecture, Combinator, EdgeValues, Inputs, Kind, Learner, Metric, Network, Pass, Propagation,
@@ -103,7 +103,8 @@ fn a_bank_and_a_learned_window_allocate_no_more_in_later_epochs() {
         Channel::new(View::Filter(Filter::gaussian(1.0, 0.25).unwrap())),
         Channel::new(View::Statistics),
     ];
-    let channels = Channels::new(&list, &graph, features.clone(), None, &Watch::silent()).unwrap();
+    let channels =
+        Channels::new(&list, &graph, features.clone(), &Resources::default(), &Watch::silent()).unwrap();
     let bank = BankInputs::new(&channels, Way::Mapped, &Watch::silent()).unwrap();
     let window = BankInputs::window(&graph, &features, LearnedWindow { mu: 0.5, sigma: 0.5 }).unwrap();
     for (inputs, readout) in [(&bank, Readout::Linear), (&bank, Readout::Layers), (&window, Readout::Linear)]

@@ -2,7 +2,7 @@
 //! against PyTorch.
 
 use qdc_core::bank::{Channel, Channels, On, View};
-use qdc_core::{Csr, EdgeRule, Features, Filter, Graph, Watch};
+use qdc_core::{Csr, EdgeRule, Features, Filter, Graph, Resources, Watch};
 use qdc_data::npz::Npz;
 use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, LearnedWindow, Readout, Way};
 use qdc_nn::random::derive;
@@ -45,7 +45,7 @@ fn channels() -> Channels {
         Channel::new(View::Statistics),
         Channel { on: On::Nearest(3), view: gaussian(1.0, 0.5) },
     ];
-    Channels::new(&list, &graph(), features(), None, &Watch::silent()).unwrap()
+    Channels::new(&list, &graph(), features(), &Resources::default(), &Watch::silent()).unwrap()
 }
 
 fn architecture(norm: bool, readout: Readout, input_dropout: f64) -> BankArchitecture {
@@ -205,7 +205,7 @@ fn an_evaluation_is_shared_with_the_next_step_only_where_the_weights_are_the_sam
 
 #[test]
 fn a_bank_without_channels_or_with_impossible_numbers_is_refused() {
-    let none = Channels::new(&[], &graph(), features(), None, &Watch::silent()).unwrap();
+    let none = Channels::new(&[], &graph(), features(), &Resources::default(), &Watch::silent()).unwrap();
     let none = BankInputs::<f32>::new(&none, Way::Auto, &Watch::silent()).unwrap();
     let right = architecture(true, Readout::Linear, 0.0);
     assert!(BankNetwork::new(&right, &none, 0).is_err());
@@ -241,7 +241,8 @@ fn logits_loss_and_gradients_are_those_of_pytorch() {
             Channel::new(gaussian(1.0, 0.25)),
             Channel::new(gaussian(-0.5, 0.5)),
         ];
-        let channels = Channels::new(&list, &graph, features.clone(), None, &Watch::silent()).unwrap();
+        let channels =
+            Channels::new(&list, &graph, features.clone(), &Resources::default(), &Watch::silent()).unwrap();
         let inputs = BankInputs::<f64>::new(&channels, Way::Mapped, &Watch::silent()).unwrap();
         compare(&archive, case, inputs, norm, readout, &labels, &train, 1e-5);
     }

@@ -6,7 +6,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use qdc_core::{Csr, Features};
+use qdc_core::bank::{Channel, Channels, View};
+use qdc_core::{Csr, EdgeRule, Features, Filter, Graph, Resources, Watch};
+use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, LearnedWindow, Readout, Way};
 use qdc_nn::{
     Adam, Architecture, Combinator, EdgeValues, Footprint, Inputs, Kind, Learner, Network, Pass, Propagation,
     Shape, Tower,
@@ -109,6 +111,70 @@ fn every_network_takes_what_is_counted_for_it() {
                 let towers = vec![tower(&[16, 32], 0.5), tower(&[64, 32], 0.5), tower(&[32], 0.1)];
                 check(&Architecture::joined(towers, combinator, CLASSES), sparse, &[1, 30, 5]);
             }
+        }
+    }
+}
+
+/// A network over these inputs after one step.
+fn bank_run(
+    architecture: &BankArchitecture,
+    inputs: &BankInputs<f32>,
+) -> (BankNetwork<f32>, Adam<f32>, Vec<f32>) {
+    let labels: Vec<u32> = (0..NODES).map(|vertex| (vertex % CLASSES) as u32).collect();
+    let mut network = BankNetwork::new(architecture, inputs, 1).unwrap();
+    let mut adam = Adam::grouped(network.groups(0.01, 0.0), network.weights().len());
+    network.loss_and_gradient(&labels, &[0, 1, 2], Pass::Train { seed: 0 });
+    network.update(&mut adam);
+    let best = network.weights().to_vec();
+    (network, adam, best)
+}
+
+#[test]
+fn a_bank_takes_what_is_counted_for_it() {
+    let edges =
+        (0..NODES as u64).flat_map(|i| [(i, (i + 1) % NODES as u64), (i, (i * 7 + 3) % NODES as u64)]);
+    let graph = Graph::from_edges(NODES, edges, EdgeRule::Undirected).unwrap();
+    let feature = |at: usize| if at.is_multiple_of(9) { 1.0 + at as f32 } else { 0.0 };
+    let features = Features::from_dense(60, (0..NODES * 60).map(feature).collect());
+    let list = [
+        Channel::new(View::Features),
+        Channel::new(View::Step),
+        Channel::new(View::Filter(Filter::gaussian(1.0, 0.25).unwrap())),
+        Channel::new(View::Rank { window: 1, of: 4 }),
+        Channel::new(View::Statistics),
+    ];
+    let watch = Watch::silent();
+    let channels = Channels::new(&list, &graph, features.clone(), &Resources::default(), &watch).unwrap();
+    let start = LearnedWindow { mu: 0.9, sigma: 0.2 };
+    for (readout, input_dropout, way) in [
+        (Readout::Linear, 0.0, Some(Way::Mapped)),
+        (Readout::Layers, 0.5, Some(Way::Mapped)),
+        (Readout::Linear, 0.5, Some(Way::Kept)),
+        (Readout::Linear, 0.0, None),
+    ] {
+        let architecture = BankArchitecture {
+            hidden: 40,
+            norm: true,
+            readout,
+            dropout: 0.3,
+            input_dropout,
+            readout_decay: 0.0,
+            classes: CLASSES,
+        };
+        let make = || match way {
+            Some(way) => BankInputs::<f32>::new(&channels, way, &watch).unwrap(),
+            None => BankInputs::window(&graph, &features, start).unwrap(),
+        };
+        drop(bank_run(&architecture, &make())); // dense products keep a buffer for each thread
+        let (shared, inputs) = held(make);
+        let (run, _kept) = held(|| bank_run(&architecture, &inputs));
+        let counted = Footprint::of_bank(&architecture, &inputs);
+        for (what, counted, held) in [("shared", counted.shared, shared), ("run", counted.run, run)] {
+            let near = (counted as f64 - held).abs() < 0.03 * held + 16384.0;
+            assert!(near, "{what} of {readout:?}, {way:?}: {counted} counted, {held} held");
+        }
+        if let Some(way) = way {
+            assert!(BankInputs::<f32>::needed(&channels, way) as f64 > 0.8 * shared, "{way:?}");
         }
     }
 }

@@ -1,14 +1,18 @@
 //! `qdc figure`: every picture from one command, with the numbers behind it as csv beside it.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use qdc_core::bank::View;
 use qdc_core::homophily::{PROBES, sliding_windows, spectral_homophily, window_homophily};
 use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
 use qdc_core::{Eigensolver, Filter, Graph, Recipe, Sparsify, Transition};
-use qdc_data::{Dataset, EdgeReading, Source};
-use qdc_plot::figures::{self, Barbell, FilterPlot, HomophilyPanel};
+use qdc_data::{Dataset, EdgeReading, Shares, Source};
+use qdc_lab::{ChannelSet, Hyperparameters, Keep, Learned, Patience, Rewirings, Training};
+use qdc_nn::Cpu;
+use qdc_plot::figures::{self, Barbell, ChannelShares, FilterPlot, HomophilyPanel};
 use qdc_plot::report::Window;
 use qdc_plot::svg::{COLUMN, PAGE};
 use qdc_plot::{Figure, animation};
@@ -23,6 +27,9 @@ use crate::window_arguments::WindowArguments;
 
 /// `qdc figure all` computes every eigenvector of graphs up to this size: Squirrel is one, Pubmed is not.
 const ALL_LIMIT: usize = 6000;
+
+/// Splits over which the shares of channels are averaged.
+const SHARED_SPLITS: usize = 3;
 
 /// Spectra of graphs up to this size are not stored: half a second.
 const UNSTORED: usize = 1000;
@@ -39,7 +46,7 @@ const UNSTORED: usize = 1000;
 pub(crate) struct FigureCommand {
     /// Which one; all draws those the given studies and graphs allow into the folder -o
     figure: Kind,
-    /// Graphs or datasets (homophily, sparsity, filter) and study files (comparison, violin, scatter; the best mu
+    /// Graphs or datasets (homophily, sparsity, filter, bank, shares) and study files (comparison, violin, scatter; the best mu
     /// elsewhere). Without a graph those of the studies are drawn
     #[arg(value_name = "GRAPH|STUDY")]
     inputs: Vec<String>,
@@ -62,7 +69,12 @@ enum Kind {
     Violin,
     Scatter,
     Sparsity,
+    /// A filter over the eigenvalues
     Filter,
+    /// The windows of the bank `ends` over the eigenvalues
+    Bank,
+    /// How much each window of the bank `ends` counts, trained on the first three splits; not part of all
+    Shares,
     All,
 }
 
@@ -98,7 +110,8 @@ impl FigureCommand {
         }
         std::fs::create_dir_all(&self.output)
             .map_err(|error| Failure::new(format!("cannot make {}: {error}", self.output.display())))?;
-        for kind in Kind::value_variants().iter().filter(|kind| **kind != Kind::All) {
+        let part_of_all = |kind: &&Kind| !matches!(kind, Kind::All | Kind::Shares);
+        for kind in Kind::value_variants().iter().filter(part_of_all) {
             let name = kind.to_possible_value().expect("every kind has a name").get_name().to_owned();
             let extension = if *kind == Kind::Animation { "html" } else { "svg" };
             let path = self.output.join(format!("{name}.{extension}"));
@@ -156,6 +169,23 @@ impl Drawing<'_> {
                 let eigenvalues = spectrum(source.graph(), self.session)?.eigenvalues().to_vec();
                 let plot = filter_plot(&source, eigenvalues, &Filter::gaussian(mu, sigma)?);
                 figures::filter(&plot, self.units(COLUMN))?
+            }
+            Kind::Bank => {
+                let source = self.graph()?;
+                let eigenvalues = spectrum(source.graph(), self.session)?.eigenvalues().to_vec();
+                let channels = ChannelSet::Ends.channels(source.graph(), watch)?;
+                let responses = channels.iter().filter_map(|channel| match &channel.view {
+                    View::Filter(filter) => Some(figures::response(filter)),
+                    _ => None,
+                });
+                let title = format!("{}: the windows of the bank", source.name());
+                let plot = FilterPlot { title, eigenvalues, responses: responses.collect(), homophily: None };
+                figures::filter(&plot, self.units(PAGE))?
+            }
+            Kind::Shares => {
+                let names = self.names(&["cornell", "chameleon", "cora"]);
+                let networks = names.iter().map(|name| channel_shares(name, self.session));
+                figures::shares(&networks.collect::<Result<Vec<_>, _>>()?, self.units(PAGE))?
             }
             Kind::All => unreachable!("all is split up before"),
         };
@@ -241,6 +271,36 @@ pub(super) fn filter_plot(source: &Source, eigenvalues: Vec<f64>, filter: &Filte
     let response = figures::response(filter);
     let title = format!("{}: {}", source.name(), response.name);
     FilterPlot { title, eigenvalues, responses: vec![response], homophily: None }
+}
+
+/// The shares of the channels of the bank `ends` on a dataset, their mean over its first splits.
+fn channel_shares(name: &str, session: &Session) -> Result<ChannelShares, Failure> {
+    let mut dataset = open(name, session)?.into_dataset()?;
+    if dataset.splits.is_empty() {
+        dataset = dataset.with_random_splits(Shares::default(), 0);
+    }
+    let hyperparameters = Hyperparameters::new("bank".parse()?);
+    let splits: Vec<usize> = (0..dataset.splits.len().min(SHARED_SPLITS)).collect();
+    let training = Training {
+        dataset: &dataset,
+        hyperparameters: &hyperparameters,
+        seeds: &[0],
+        splits: &splits,
+        patience: Patience::of(hyperparameters.model()),
+        metric: dataset.usual_metric(),
+        keep: Keep::default(),
+    };
+    let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
+    let go_on = |_: &_| ControlFlow::Continue(());
+    let learned = qdc_lab::train(&training, &rewirings, &Cpu, &session.watch, &go_on)?.record.learned;
+    Ok(ChannelShares { dataset: dataset.name, shares: mean_shares(&learned) })
+}
+
+/// Channels by name with the mean of their shares.
+pub(super) fn mean_shares(learned: &[Learned]) -> Vec<(String, f64)> {
+    let Some(first) = learned.first() else { return Vec::new() };
+    let mean = |at: usize| learned.iter().map(|one| one.shares[at].share).sum::<f64>() / learned.len() as f64;
+    first.shares.iter().enumerate().map(|(at, share)| (share.channel.clone(), mean(at))).collect()
 }
 
 /// All eigenpairs of a graph, from the store where they are; a small graph is done sooner than a file is written.

@@ -28,7 +28,7 @@ pub(crate) struct ReportCommand {
     inputs: Vec<String>,
     #[command(flatten)]
     window: WindowArguments,
-    /// Do not train the three networks whose curves the report shows
+    /// Do not train the networks whose curves and learned window the report shows
     #[arg(long)]
     no_training: bool,
     /// Where it goes
@@ -113,7 +113,8 @@ impl ReportCommand {
         let count = (TRAINED_ENTRIES / kernel.matrix.entries().max(1)).clamp(1, dataset.splits.len());
         let splits: Vec<usize> = (0..count).collect();
         let runs = story::train(&MODELS, &dataset, &splits, window, &session.watch, |_| Ok(()))?;
-        story::tell_training(report, &runs, made)
+        let report = story::tell_training(report, &runs, made)?;
+        story::tell_window(report, &dataset, session)
     }
 }
 

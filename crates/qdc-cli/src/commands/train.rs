@@ -7,9 +7,13 @@ use std::path::PathBuf;
 use clap::Args;
 use qdc_data::Shares;
 use qdc_lab::hyperparameters::TABLE;
-use qdc_lab::{Config, DatasetIdentity, Keep, Model, Rewirings, Run, RunRecord, Scores, Training, save_best};
+use qdc_lab::{
+    Config, DatasetIdentity, Ensemble, Keep, Learned, Model, NetworkKind, Rewirings, Run, RunRecord, Scores,
+    Training, save_best, save_learned_filter,
+};
 use serde::Serialize;
 
+use super::figure::mean_shares;
 use super::study::open_existing;
 use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
@@ -65,11 +69,17 @@ pub(crate) struct Train {
     /// Train every split with this many seeds: S, S + 1, ... [default: 1]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
+    /// Ask K seeds together: the mean of their class probabilities, beside the single networks' score [seeds: K]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=1000))]
+    ensemble: Option<u64>,
     #[command(flatten)]
     device: DeviceArgument,
     /// Save the weights of the split that is best on validation
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    /// Save the window that --model window learned on the split that is best on validation; qdc kernel --filter reads it
+    #[arg(long, value_name = "FILE.toml")]
+    save_filter: Option<PathBuf>,
     /// Write losses and scores of every step
     #[arg(long, value_name = "FILE.csv")]
     curves: Option<PathBuf>,
@@ -108,11 +118,21 @@ impl Train {
         let preset = self.preset.iter().map(|name| ("preset", name.as_str()));
         let set = self.set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         preset.chain(set).try_for_each(|(name, value)| hyperparameters.set(name, value))?;
-        for path in self.save.iter().chain(&self.curves).chain(&self.scores) {
+        if self.save_filter.is_some()
+            && !hyperparameters.model().has(|tower| tower.network == NetworkKind::Window)
+        {
+            let model = hyperparameters.model();
+            return Err(Failure::usage(format!("--save-filter: {model} learns no single filter")).hint(
+                "--model window learns one; a bank has a matrix of its own for each of its windows"
+                    .to_owned(),
+            ));
+        }
+        let paths = [&self.save, &self.save_filter, &self.curves, &self.scores];
+        for path in paths.into_iter().flatten() {
             output::check_writable(path)?; // before the work, not after it
         }
         let seed = config.seed.unwrap_or(0);
-        let seeds = seeds(seed, config.seeds.unwrap_or(1))?;
+        let seeds = seeds(seed, self.seeds_of(&config)?)?;
         let Some(name) = &config.dataset else {
             return Err(Failure::usage("name a DATASET: the file says none"));
         };
@@ -129,7 +149,11 @@ impl Train {
             splits: &splits(&config, &dataset),
             patience: config.schedule.patience(hyperparameters.model()),
             metric: metric(&config, &dataset),
-            keep: Keep { weights: self.save.is_some(), curve: self.curves.is_some() },
+            keep: Keep {
+                weights: self.save.is_some(),
+                curve: self.curves.is_some(),
+                probabilities: self.ensemble.is_some(),
+            },
         };
         let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
         let trainer = self.device.trainer(session)?;
@@ -149,7 +173,29 @@ impl Train {
             session.watch.note(&format!("saved the weights of split {} to {}", best.split, path.display()));
             saved = Some(path.display().to_string());
         }
-        session.show(&Trained { record: &run.record, saved })
+        let mut saved_filter = None;
+        if let Some(path) = &self.save_filter {
+            let Some((filter, scores)) = save_learned_filter(path, &run)? else {
+                return Err(Failure::new("no split had a finite loss, so there is no filter to save"));
+            };
+            let path = path.display().to_string();
+            session.watch.note(&format!("saved the filter of split {}, {filter}, to {path}", scores.split));
+            saved_filter = Some(path);
+        }
+        let ensemble = self.ensemble.and_then(|_| Ensemble::of(&[&run], &dataset, training.metric));
+        session.show(&Trained { record: &run.record, ensemble, saved, saved_filter })
+    }
+
+    /// How many seeds to train: those said, or as many as an ensemble asks.
+    fn seeds_of(&self, config: &Config) -> Result<u64, Failure> {
+        match (self.ensemble, config.seeds) {
+            (Some(members), Some(seeds)) if seeds != members => {
+                Err(Failure::usage(format!("--ensemble {members} asks {members} seeds, not --seeds {seeds}"))
+                    .hint("leave out --seeds".to_owned()))
+            }
+            (Some(members), _) => Ok(members),
+            (None, seeds) => Ok(seeds.unwrap_or(1)),
+        }
     }
 }
 
@@ -158,8 +204,12 @@ impl Train {
 struct Trained<'a> {
     #[serde(flatten)]
     record: &'a RunRecord,
+    #[serde(flatten)]
+    ensemble: Option<Ensemble>,
     #[serde(skip_serializing_if = "Option::is_none")]
     saved: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved_filter: Option<String>,
 }
 
 impl Show for Trained<'_> {
@@ -201,8 +251,31 @@ impl Show for Trained<'_> {
             if several { format!(" and {} seeds", record.seeds.len()) } else { String::new() },
             record.seconds
         );
-        text
+        if let Some(Ensemble { members, test_mean, test_std, .. }) = self.ensemble {
+            let (mean, deviation) = (100.0 * test_mean, 100.0 * test_std);
+            let _ = writeln!(text, "{members} seeds together: test {mean:.2} ± {deviation:.2} %");
+        }
+        text + &learned(&record.learned)
     }
+}
+
+/// What was learnt besides matrices: windows split by split, shares as their mean.
+fn learned(all: &[Learned]) -> String {
+    let windows: Vec<String> = all
+        .iter()
+        .filter_map(|one| one.window.map(|window| format!("{:.2}, {:.2}", window.mu, window.sigma)))
+        .collect();
+    if !windows.is_empty() {
+        return format!("learned windows (mu, sigma): {}\n", windows.join("; "));
+    }
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("shares of the channels, mean over the splits:\n");
+    for (channel, share) in mean_shares(all) {
+        let _ = writeln!(text, "  {share:.2}  {channel}");
+    }
+    text
 }
 
 fn curves(run: &Run) -> String {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use qdc_data::{Dataset, EdgeReading, PUBLISHED, Shares};
-use qdc_lab::tune::{Search, SearchReport, SearchSpace, search, study_name};
+use qdc_lab::tune::{Search, SearchReport, SearchSpace, TrialEnsemble, search, study_name};
 use qdc_lab::{Config, Model};
 use qdc_tune::{Pruning, Sampler, storage};
 use serde::Serialize;
@@ -66,6 +66,9 @@ pub(crate) struct Tune {
     /// Score the best trial with this many seeds in the end: S, S + 1, ...
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
+    /// Ask the K best trials together in the end: the mean of their class probabilities, beside the best trial's score
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    ensemble: Option<u16>,
     /// Give up trials whose running mean over splits is below the median of others
     #[arg(long)]
     prune: bool,
@@ -168,6 +171,7 @@ impl Tune {
             trials: space.trials(self.trials),
             seed: self.seed,
             seeds: self.seeds,
+            ensemble: self.ensemble.map_or(0, usize::from),
             batch: self.batch,
             jobs,
             sampler: match self.sampler {
@@ -247,6 +251,16 @@ impl Show for Shown {
                     value.as_str().map_or(value.to_string(), str::to_owned)
                 );
             }
+        }
+        if let Some(TrialEnsemble { trials, scores }) = &report.ensemble {
+            let numbers: Vec<String> = trials.iter().map(ToString::to_string).collect();
+            let _ = writeln!(
+                text,
+                "  together: trials {}, test {:.2} ± {:.2} %",
+                numbers.join(", "),
+                100.0 * scores.test_mean,
+                100.0 * scores.test_std
+            );
         }
         text
     }

@@ -6,9 +6,11 @@
 //! ([`crate::nearest`]). [`Channels`] makes them for a graph.
 
 mod channel;
+mod channels;
 mod filters;
 mod statistics;
 
-pub use channel::{Channel, Channels, Made, Map, On, Source, View};
+pub use channel::{Channel, On, View};
+pub use channels::{Channels, Made, Map, Source};
 pub use filters::FilterBank;
 pub use statistics::{Diagonals, statistics};

@@ -9,9 +9,6 @@ use crate::{Filter, Spectrum, Transition};
 
 /// The unit of rounding in double precision.
 pub(super) const UNIT: f64 = f64::EPSILON / 2.0;
-/// Evaluating a built-in filter is off by at most this: a few roundings of a number not above 1, and z exp(-z) is
-/// nowhere steep in the relative error of z.
-const EVALUATION: f64 = 16.0 * UNIT;
 /// Second-order terms in u, and rounding in the bounds themselves.
 const SLACK: f64 = 1.1;
 /// The products of N k^2 up to which the orthogonality of k vectors is measured exactly.
@@ -55,7 +52,7 @@ pub(super) fn clenshaw_rounding(series: &Series, longest: usize, unit: f64) -> f
 pub(super) fn twin_rounding(filter: &Filter, unit: f64) -> Option<f64> {
     Some(
         SLACK
-            * (2.0 * EVALUATION
+            * (2.0 * filter.evaluation_units()? * UNIT
                 + 4.0 * unit * (1.0 + filter.largest()?)
                 + 2.0 * UNIT * filter.steepest(-1.0, 1.0)?),
     )
@@ -104,7 +101,7 @@ pub(super) fn eigenpairs_bound(
     let sine = rho / nearest;
     let subspace = rho * (slope + outside) + 2.0 * largest * sine * sine;
     let basis = largest * skewness * (2.0 + skewness);
-    let sum = (pairs + 8.0) * UNIT * largest * (1.0 + skewness) + EVALUATION + 1e-16;
+    let sum = (pairs + 8.0) * UNIT * largest * (1.0 + skewness) + filter.evaluation_units()? * UNIT + 1e-16;
     Some(SLACK * (subspace + basis + sum)).filter(|bound| bound.is_finite())
 }
 

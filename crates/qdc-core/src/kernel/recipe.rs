@@ -133,12 +133,7 @@ impl Recipe {
 
     /// A hash of everything the recipe says. Of a custom filter only the name enters.
     pub fn hash(&self) -> ContentHash {
-        let parameters = self.filter.parameters();
-        let digest = parameters
-            .iter()
-            .fold(Digest::new("recipe").text(self.filter.name()), |digest, (name, value)| {
-                digest.text(name).number(*value)
-            });
+        let digest = self.filter.digest(Digest::new("recipe"));
         let digest = match self.sparsify {
             Sparsify::Epsilon(epsilon) => digest.text("epsilon").number(epsilon),
             Sparsify::TopK(k) => digest.text("top_k").sizes(&[k]),
@@ -183,6 +178,9 @@ mod tests {
             Recipe::new(Filter::band(0.3, 0.1).unwrap()),
             Recipe::new(Filter::ppr(0.3).unwrap()),
             Recipe::new(Filter::heat(0.3).unwrap()),
+            Recipe::new(Filter::sum([(1.0, Filter::heat(0.3).unwrap())]).unwrap()),
+            Recipe::new(Filter::sum([(1.5, Filter::heat(0.3).unwrap())]).unwrap()),
+            Recipe::new(Filter::sum([(1.0, Filter::ppr(0.3).unwrap())]).unwrap()),
             recipe.clone().pairs(Pairs::Nearest(512)),
             recipe.clone().sparsify(Sparsify::Epsilon(1e-3)),
             recipe.clone().sparsify(Sparsify::TopK(64)),

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
+use super::ensemble::{self, TrialEnsemble};
 use super::trial::{Trial, Verdict};
 use super::{identity, rescore};
 use crate::model::NetworkKind;
@@ -40,6 +41,8 @@ pub struct Search<'a> {
     pub seed: u64,
     /// Seeds the best trial is scored with in the end: `seed` and those that follow it.
     pub seeds: u64,
+    /// How many of the best trials are asked together in the end; 0 or 1: none.
+    pub ensemble: usize,
     /// Results that may be missing when a point is chosen; fixes what is found.
     pub batch: u64,
     /// Trials at once, at most `batch`.
@@ -113,6 +116,9 @@ pub struct SearchReport {
     pub duplicates: usize,
     /// The best so far.
     pub best: Option<Best>,
+    /// The best trials asked together, where that was wanted.
+    #[serde(flatten)]
+    pub ensemble: Option<TrialEnsemble>,
     /// Whether it was stopped before its time.
     pub interrupted: bool,
     /// Time taken now.
@@ -152,7 +158,7 @@ pub fn search(
     let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
-    let rewirings = if finished < search.trials || search.seeds > 1 {
+    let rewirings = if finished < search.trials || search.seeds > 1 || search.ensemble > 1 {
         search.compute(|| rewirings(search, watch))?
     } else {
         Rewirings::new(&search.dataset.graph)
@@ -208,6 +214,9 @@ pub fn search(
     study.synchronise()?;
     if search.seeds > 1 && !watch.stop_requested() {
         search.compute(|| rescore::rescore(&mut study, search, &rewirings, watch))?;
+    }
+    if search.ensemble > 1 && !watch.stop_requested() {
+        search.compute(|| ensemble::ensemble(&mut study, search, &rewirings, watch))?;
     }
     Ok(report(&study, search, duplicates, watch.stop_requested(), start.elapsed()))
 }
@@ -281,6 +290,7 @@ fn report(
         left: search.trials.saturating_sub(finished),
         duplicates,
         best,
+        ensemble: ensemble::found(study.attributes()).filter(|_| search.ensemble > 1),
         interrupted,
         seconds: took.as_secs_f64(),
     }

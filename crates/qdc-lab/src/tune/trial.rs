@@ -132,7 +132,7 @@ impl Trial<'_> {
             splits: self.search.splits,
             patience: self.search.patience,
             metric: self.search.metric,
-            keep: Keep { weights: false, curve: false },
+            keep: Keep::default(),
         };
         let run = crate::train(&training, self.rewirings, self.search.trainer, watch, &|record| {
             on_split(record);

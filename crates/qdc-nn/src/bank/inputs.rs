@@ -70,12 +70,7 @@ impl<T: Real> BankInputs<T> {
             channels.transitions().iter().map(|transition| Arc::new(Operator::new(transition))).collect();
         let shared = source(channels.features());
         let make = |(at, made): (usize, &Made)| {
-            let kept = match (way, &made.map) {
-                (_, Map::Identity) => false,
-                (Way::Auto, map) => kept_is_cheaper(channels, map),
-                (way, _) => way == Way::Kept,
-            };
-            let (source, map) = if kept {
+            let (source, map) = if is_kept(channels, &made.map, way) {
                 (source(&channels.matrix(at, watch)?), MapInput::Identity)
             } else {
                 let own = match &made.source {
@@ -128,6 +123,15 @@ impl<T: Real> BankInputs<T> {
         };
         let kept: Vec<usize> = self.channels.iter().filter_map(bytes).collect();
         (kept.len(), kept.iter().sum())
+    }
+}
+
+/// Whether a channel is kept as a dense matrix.
+pub(super) fn is_kept(channels: &Channels, map: &Map, way: Way) -> bool {
+    match (way, map) {
+        (_, Map::Identity) => false,
+        (Way::Auto, map) => kept_is_cheaper(channels, map),
+        (way, _) => way == Way::Kept,
     }
 }
 

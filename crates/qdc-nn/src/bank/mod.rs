@@ -9,6 +9,7 @@
 //! wide concatenation never exists. The window network is the bank of one channel whose filter is learned.
 
 mod channel;
+mod footprint;
 mod inputs;
 mod network;
 mod window;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use qdc_core::Filter;
 
 use super::curves::{Curve, DASHES};
-use crate::colour::{FAINT, PAPER, SERIES};
+use crate::colour::{FAINT, INK, PAPER, SERIES};
 use crate::legend::{Mark, legend};
 use crate::numbers::field;
 use crate::panel::{Panel, round};
@@ -27,16 +27,21 @@ pub struct FilterPlot {
     pub homophily: Option<Curve>,
 }
 
-/// The weight of a built-in filter over [-1, 1], named after the filter and its parameters.
+/// The weight of a filter over [-1, 1], named after the filter and its parameters; a sum after the number of its terms.
 pub fn response(filter: &Filter) -> Curve {
-    let parameters: Vec<String> = filter
-        .parameters()
-        .iter()
-        .map(|(name, value)| format!(", {} = {}", symbol(name), round(*value)))
-        .collect();
     let points = (0..=200).map(|step| -1.0 + f64::from(step) / 100.0);
-    let points = points.map(|energy| (energy, filter.evaluate(energy).max(0.0))).collect();
-    Curve { name: format!("{}{}", filter.name(), parameters.concat()), points, mark: None }
+    let points = points.map(|energy| (energy, filter.evaluate(energy))).collect();
+    let name = match filter.terms().len() {
+        0 => {
+            let parameters = filter.parameters();
+            let named =
+                parameters.iter().map(|(name, value)| format!(", {} = {}", symbol(name), round(*value)));
+            format!("{}{}", filter.name(), named.collect::<String>())
+        }
+        1 => "sum of one filter".to_owned(),
+        terms => format!("sum of {terms} filters"),
+    };
+    Curve { name, points, mark: None }
 }
 
 /// A histogram of the eigenvalues (left axis, grey) under the filters (right axis, lines).
@@ -67,8 +72,13 @@ pub fn filter(plot: &FilterPlot, width: f64) -> Result<Figure, Error> {
         svg.rect(x, y, right - x, bottom - y, &style);
     }
     let curves = || responses.iter().chain(homophily);
-    let top = curves().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
-    let weights = Panel { y: (0.0, 1.05 * if top > 0.0 { top } else { 1.0 }), ..panel };
+    let values = || curves().flat_map(|curve| &curve.points).map(|point| point.1);
+    let (low, top) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+    let weights = Panel { y: (1.05 * low, 1.05 * if top > low { top } else { 1.0 }), ..panel };
+    if low < 0.0 {
+        let zero = format!(r#"stroke="{INK}" stroke-width="0.5""#);
+        svg.line(weights.at(-1.0, 0.0), weights.at(1.0, 0.0), &zero);
+    }
     let mut keys = Vec::new();
     if let Some(curve) = homophily {
         let style = format!(r#"fill="none" stroke="{}" stroke-width="1.1""#, SERIES[3]);
@@ -76,7 +86,8 @@ pub fn filter(plot: &FilterPlot, width: f64) -> Result<Figure, Error> {
         keys.push((Mark::Line(style), curve.name.clone()));
     }
     for (number, curve) in responses.iter().enumerate() {
-        let (colour, dashes) = (SERIES[number % 3], DASHES[number % 3]);
+        // Three colours, and another dash for each three that follow.
+        let (colour, dashes) = (SERIES[number % 3], DASHES[(number % 3 + number / 3) % 3]);
         let floor = [weights.at(1.0, 0.0), weights.at(-1.0, 0.0)];
         let line = curve.points.iter().map(|&(x, y)| weights.at(x, y));
         let below: Vec<(f64, f64)> = line.chain(floor).collect();
@@ -170,6 +181,21 @@ mod tests {
         assert_eq!(at("eigenvalues from 0.28 to 0.32: 1\ngaussian, μ = 0.3, σ = 0.1: 1.000"), 1);
         assert_eq!((at(": 2\n"), at("to 1: 1\n")), (1, 1), "the last bin holds the eigenvalue 1");
         assert_eq!(figure.csv.lines().next(), Some("from,to,eigenvalues,\"gaussian, μ = 0.3, σ = 0.1\""));
+    }
+
+    #[test]
+    fn a_sum_may_be_negative_and_is_drawn_below_a_line_at_zero() {
+        let terms =
+            [(1.0, Filter::gaussian(0.9, 0.2).unwrap()), (-0.5, Filter::gaussian(-0.5, 0.2).unwrap())];
+        let sum = Filter::sum(terms).unwrap();
+        let plot = FilterPlot { responses: vec![response(&sum)], ..plot() };
+        assert_eq!(plot.responses[0].name, "sum of 2 filters");
+        let figure = filter(&plot, SCREEN).unwrap();
+        let text = &figure.readings[12].text;
+        assert!(text.ends_with("sum of 2 filters: -0.500"), "{text}");
+        assert!(figure.svg.contains(r#"stroke-width="0.5""#));
+        assert!(!filter(&self::plot(), SCREEN).unwrap().svg.contains(r#"stroke-width="0.5""#));
+        crate::testing::every_text_has_room(&figure.svg);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod kernel;
 mod studies;
 mod training;
+mod window;
 
 use qdc_core::Filter;
 use qdc_core::homophily::spectral_homophily;
@@ -18,6 +19,7 @@ use crate::session::Session;
 
 pub(super) use studies::{model_scores, tell_studies};
 pub(super) use training::{tell_training, train};
+pub(super) use window::tell_window;
 
 /// Above this many vertices a report leaves out what needs every eigenvector.
 pub(super) const SPECTRUM_LIMIT: usize = 3500;

@@ -1,0 +1,181 @@
+//! A bank or a window made ready for a graph: trained on splits, and what its weights say besides matrices.
+
+use qdc_core::bank::{Channel, Channels};
+use qdc_core::{Features, Filter, Graph, Resources, Split, Watch};
+use qdc_nn::Footprint;
+use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, LearnedWindow, Way};
+use qdc_nn::training::{Keep, Schedule, Scores, Trained, start_seed, train_learner};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::{DropoutOn, Norm, Settings};
+use crate::model::NetworkKind;
+use crate::{Error, Hyperparameters};
+
+/// Where learned windows start: both ends of the spectrum, narrow and wide, and the middle.
+pub const STARTS: [(f64, f64); 4] = [(1.0, 0.5), (0.5, 0.5), (-0.5, 0.5), (0.0, 1.5)];
+
+/// What a bank or a window learnt on one split besides its matrices.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Learned {
+    /// The split, by number.
+    pub split: usize,
+    /// The seed it was trained with.
+    pub seed: u64,
+    /// How much each channel of a bank counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<Share>,
+    /// The learned window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
+}
+
+/// How much a channel counts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// The channel.
+    pub channel: String,
+    /// Its weight; the mean over the channels is 1.
+    pub share: f64,
+}
+
+/// A Gaussian window that was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Window {
+    /// Its centre.
+    pub mu: f64,
+    /// Its width.
+    pub sigma: f64,
+}
+
+impl Window {
+    /// The filter of the window.
+    ///
+    /// # Errors
+    /// If a number is not finite.
+    pub fn filter(self) -> Result<Filter, Error> {
+        Ok(Filter::gaussian(self.mu, self.sigma)?)
+    }
+}
+
+/// A bank or a window ready to be trained.
+pub(crate) struct PreparedBank {
+    architecture: BankArchitecture,
+    /// The channels' names; none for a window.
+    channels: Vec<String>,
+    /// One for a bank; for a window one for each start.
+    inputs: Vec<BankInputs<f32>>,
+    pub(crate) learning_rate: f64,
+    pub(crate) weight_decay: f64,
+}
+
+impl PreparedBank {
+    /// Makes the channels of a graph.
+    ///
+    /// # Errors
+    /// Whatever a channel refuses, and a stop asked for.
+    pub(crate) fn new(
+        values: &Hyperparameters,
+        graph: &Graph,
+        features: &Features,
+        classes: usize,
+        resources: &Resources,
+        watch: &Watch,
+    ) -> Result<Self, Error> {
+        let settings = Settings::of(values);
+        let features = settings.features.scale(features);
+        let mut names = Vec::new();
+        let inputs = match values.model().towers()[0].network {
+            NetworkKind::Window => {
+                let start = |&(mu, sigma): &(f64, f64)| {
+                    BankInputs::window(graph, &features, LearnedWindow { mu, sigma })
+                };
+                STARTS.iter().map(start).collect::<Result<_, _>>()?
+            }
+            _ => {
+                let list = settings.channels.channels(graph, watch)?;
+                names = list.iter().map(Channel::to_string).collect();
+                let channels = Channels::new(&list, graph, features, resources, watch)?;
+                let way = match (settings.input_dropout > 0.0, settings.dropout_on) {
+                    (false, _) => Way::Auto,
+                    (true, DropoutOn::Features) => Way::Mapped,
+                    (true, DropoutOn::Channels) => Way::Kept,
+                };
+                within(BankInputs::<f32>::needed(&channels, way), resources)?;
+                vec![BankInputs::new(&channels, way, watch)?]
+            }
+        };
+        let architecture = BankArchitecture {
+            hidden: settings.hidden,
+            norm: settings.norm == Norm::L2,
+            readout: settings.readout,
+            dropout: settings.dropout,
+            input_dropout: settings.input_dropout,
+            readout_decay: settings.readout_decay,
+            classes,
+        };
+        // At most one network for each thread is trained at a time.
+        let footprint = Footprint::of_bank(&architecture, &inputs[0]);
+        within(footprint.of_runs(rayon::current_num_threads()), resources)?;
+        let Settings { learning_rate, weight_decay, .. } = settings;
+        Ok(Self { architecture, channels: names, inputs, learning_rate, weight_decay })
+    }
+
+    /// A network to be filled with weights.
+    pub(crate) fn network(&self) -> Result<BankNetwork<f32>, Error> {
+        Ok(BankNetwork::new(&self.architecture, &self.inputs[0], 0)?)
+    }
+
+    /// What the weights of a network say besides matrices.
+    pub(crate) fn learned(&self, network: &mut BankNetwork<f32>, scores: &Scores) -> Learned {
+        let shares = self.channels.iter().zip(network.shares());
+        let share = |(channel, share): (&String, f64)| Share { channel: channel.clone(), share };
+        let window = network.windows().first().map(|&(mu, sigma)| Window { mu, sigma });
+        let Scores { split, seed, .. } = *scores;
+        Learned { split, seed, shares: shares.map(share).collect(), window }
+    }
+
+    /// Trains every start on a split and keeps the one that did best on validation, the first of equals.
+    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
+    pub(crate) fn train_split(
+        &self,
+        labels: &[u32],
+        split: &Split,
+        number: usize,
+        schedule: &Schedule,
+        seed: u64,
+        keep: Keep,
+        watch: &Watch,
+    ) -> Result<Trained<f32>, Error> {
+        let from = |inputs: &BankInputs<f32>| -> Result<Trained<f32>, Error> {
+            let mut network = BankNetwork::new(&self.architecture, inputs, start_seed(seed, number))?;
+            let classes = self.architecture.classes;
+            Ok(train_learner(&mut network, classes, labels, split, number, schedule, seed, keep, watch)?)
+        };
+        let trained: Vec<Trained<f32>> = self.inputs.par_iter().map(from).collect::<Result<_, _>>()?;
+        let seconds: f64 = trained.iter().map(|trained| trained.scores.seconds).sum();
+        let mut best: Option<Trained<f32>> = None;
+        for candidate in trained {
+            if best.as_ref().is_none_or(|best| better(&candidate.scores, &best.scores)) {
+                best = Some(candidate);
+            }
+        }
+        let mut best = best.expect("there is a start");
+        best.scores.seconds = seconds;
+        Ok(best)
+    }
+}
+
+/// Refuses what takes more memory than there is.
+fn within(needed: u64, resources: &Resources) -> Result<(), Error> {
+    match resources.memory {
+        Some(limit) if needed > limit => Err(Error::OverMemory { needed, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// A higher validation score, or the same at a lower loss.
+fn better(one: &Scores, other: &Scores) -> bool {
+    let loss = |scores: &Scores| scores.validation_loss.unwrap_or(f64::INFINITY);
+    one.validation > other.validation || (one.validation == other.validation && loss(one) < loss(other))
+}
