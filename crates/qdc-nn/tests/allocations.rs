@@ -106,7 +106,7 @@ fn a_bank_and_a_learned_window_allocate_no_more_in_later_epochs() {
     let channels =
         Channels::new(&list, &graph, features.clone(), &Resources::default(), &Watch::silent()).unwrap();
     let bank = BankInputs::new(&channels, Way::Mapped, &Watch::silent()).unwrap();
-    let window = BankInputs::window(&graph, &features, LearnedWindow { mu: 0.5, sigma: 0.5 }).unwrap();
+    let window = BankInputs::window(&graph, &features, LearnedWindow::new(0.5, 0.5)).unwrap();
     for (inputs, readout) in [(&bank, Readout::Linear), (&bank, Readout::Layers), (&window, Readout::Linear)]
     {
         let architecture = BankArchitecture {

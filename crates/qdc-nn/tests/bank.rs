@@ -125,7 +125,7 @@ fn the_gradient_by_mu_and_sigma_agrees_with_central_differences() {
     for (mu, sigma) in [(1.0, 0.5), (0.2, 0.3), (-1.2, 2.5), (0.9, 0.1)] {
         for (norm, pass) in [(true, Pass::Evaluate), (false, TRAIN)] {
             let inputs =
-                BankInputs::<f64>::window(&graph(), &features(), LearnedWindow { mu, sigma }).unwrap();
+                BankInputs::<f64>::window(&graph(), &features(), LearnedWindow::new(mu, sigma)).unwrap();
             let mut network =
                 BankNetwork::new(&architecture(norm, Readout::Linear, 0.0), &inputs, 2).unwrap();
             assert_eq!(network.windows(), [(mu, sigma)]);
@@ -136,13 +136,17 @@ fn the_gradient_by_mu_and_sigma_agrees_with_central_differences() {
 
 #[test]
 fn a_learned_window_stays_within_its_range_and_moves_at_five_times_the_rate() {
-    let start = LearnedWindow { mu: 1.4999, sigma: 0.0201 };
+    let start = LearnedWindow::new(1.4999, 0.0201);
     let inputs = BankInputs::<f64>::window(&graph(), &features(), start).unwrap();
     let mut network = BankNetwork::new(&architecture(true, Readout::Linear, 0.0), &inputs, 2).unwrap();
     let groups = network.groups(0.01, 0.1);
     let windows: Vec<_> = groups.iter().filter(|group| group.learning_rate == 0.05).collect();
     assert_eq!((groups.len(), windows.len(), windows[0].weight_decay), (4, 1, 0.0));
     assert_eq!((groups[0].weight_decay, groups[1].weight_decay, groups[3].weight_decay), (0.1, 0.0, 1e-4));
+    let slow = BankInputs::<f64>::window(&graph(), &features(), start.at_rate(0.5)).unwrap();
+    let slow =
+        BankNetwork::new(&architecture(true, Readout::Linear, 0.0), &slow, 2).unwrap().groups(0.01, 0.1);
+    assert_eq!((slow[2].learning_rate, slow[2].weight_decay, slow[3].learning_rate), (0.005, 0.0, 0.01));
     let mut adam = Adam::grouped(network.groups(0.5, 0.0), network.weights().len());
     for step in 0..6 {
         network.loss_and_gradient(&labels(), &[0, 3, 4, 8], Pass::Train { seed: step });
@@ -246,7 +250,7 @@ fn logits_loss_and_gradients_are_those_of_pytorch() {
         let inputs = BankInputs::<f64>::new(&channels, Way::Mapped, &Watch::silent()).unwrap();
         compare(&archive, case, inputs, norm, readout, &labels, &train, 1e-5);
     }
-    let start = LearnedWindow { mu: 0.7, sigma: 0.4 };
+    let start = LearnedWindow::new(0.7, 0.4);
     let inputs = BankInputs::<f64>::window(&graph, &features, start).unwrap();
     compare(&archive, "window", inputs, true, Readout::Linear, &labels, &train, 1e-8);
 }

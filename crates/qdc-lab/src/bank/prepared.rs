@@ -12,8 +12,20 @@ use super::{DropoutOn, Norm, Settings};
 use crate::model::NetworkKind;
 use crate::{Error, Hyperparameters};
 
-/// Where learned windows start: both ends of the spectrum, narrow and wide, and the middle.
-pub const STARTS: [(f64, f64); 4] = [(1.0, 0.5), (0.5, 0.5), (-0.5, 0.5), (0.0, 1.5)];
+/// How fast narrow windows move, as a multiple of the weights' rate. At the usual rate they become wide within a few
+/// steps, before the weights have found out what is in them.
+const SLOW: f64 = 0.2;
+
+/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and narrow ones on the
+/// smooth side.
+pub const STARTS: [LearnedWindow; 6] = [
+    LearnedWindow::new(1.0, 0.5),
+    LearnedWindow::new(0.5, 0.5),
+    LearnedWindow::new(-0.5, 0.5),
+    LearnedWindow::new(0.0, 1.5),
+    LearnedWindow::new(0.9, 0.2).at_rate(SLOW),
+    LearnedWindow::new(0.6, 0.1).at_rate(SLOW),
+];
 
 /// What a bank or a window learnt on one split besides its matrices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -87,10 +99,8 @@ impl PreparedBank {
         let mut names = Vec::new();
         let inputs = match values.model().towers()[0].network {
             NetworkKind::Window => {
-                let start = |&(mu, sigma): &(f64, f64)| {
-                    BankInputs::window(graph, &features, LearnedWindow { mu, sigma })
-                };
-                STARTS.iter().map(start).collect::<Result<_, _>>()?
+                let from = |&start: &LearnedWindow| BankInputs::window(graph, &features, start);
+                STARTS.iter().map(from).collect::<Result<_, _>>()?
             }
             _ => {
                 let list = settings.channels.channels(graph, watch)?;

@@ -7,7 +7,7 @@ use qdc_core::chebyshev::Recurrence;
 
 use super::BankArchitecture;
 use super::inputs::{ChannelInput, MapInput, SourceInput};
-use super::window::WindowSeries;
+use super::window::{LearnedWindow, WindowSeries};
 use crate::chain::Placement;
 use crate::dense::{View, product};
 use crate::hardware::{Loops, dispatch, multiply_add};
@@ -107,8 +107,9 @@ impl<T: Real> Channel<T> {
         &mut self,
         number: usize,
         placement: &mut Placement,
-    ) -> Option<(Range<usize>, [f64; 2])> {
+    ) -> Option<(Range<usize>, LearnedWindow)> {
         let MapInput::Learned { start, .. } = &self.map else { return None };
+        let start = *start;
         let parameter = Parameter::vector("window", Width::single(2), Start::Zero);
         let window = placement.place(&format!("channels.{number}"), vec![parameter]);
         self.learned = Some(Learned {
@@ -117,7 +118,7 @@ impl<T: Real> Channel<T> {
             input: self.output.clone(),
             moments: Vec::with_capacity(1024),
         });
-        Some((window, [start.mu, start.sigma]))
+        Some((window, start))
     }
 
     /// Computes the output.

@@ -27,8 +27,8 @@ pub struct BankNetwork<T> {
     readouts: Vec<Range<usize>>,
     /// Where the logarithms of the shares lie.
     mixing: Range<usize>,
-    /// Where learned windows lie.
-    windows: Vec<Range<usize>>,
+    /// Where learned windows lie, and where they started.
+    windows: Vec<(Range<usize>, LearnedWindow)>,
     /// Where the readout begins; up to the end of the weights.
     readout: usize,
     shares: Vec<T>,
@@ -71,7 +71,7 @@ impl<T: Real> BankNetwork<T> {
         let mixing =
             placement.place("mixing", vec![Parameter::vector("weight", Width::single(count), Start::Zero)]);
         let numbered = channels.iter_mut().enumerate();
-        let windows: Vec<(Range<usize>, [f64; 2])> =
+        let windows: Vec<(Range<usize>, LearnedWindow)> =
             numbered.filter_map(|(k, channel)| channel.place_window(k, &mut placement)).collect();
         let readout_start = placement.length;
         let whole = Start::Glorot { inputs: count * architecture.hidden, outputs: joined.columns() };
@@ -96,8 +96,9 @@ impl<T: Real> BankNetwork<T> {
         let Placement { parameters, length } = placement;
         let mut weights = Aligned::zeros(length);
         start(&parameters, &mut weights, seed);
-        for (range, values) in &windows {
-            values.iter().enumerate().for_each(|(at, &value)| weights[range.start + at] = T::from_f64(value));
+        for (range, window) in &windows {
+            weights[range.start] = T::from_f64(window.mu);
+            weights[range.start + 1] = T::from_f64(window.sigma);
         }
         let zeros = |width| Matrix::zeros(nodes, width);
         Ok(Self {
@@ -105,7 +106,7 @@ impl<T: Real> BankNetwork<T> {
             channels,
             readouts,
             mixing,
-            windows: windows.into_iter().map(|(range, _)| range).collect(),
+            windows,
             readout: readout_start,
             shares: vec![T::ONE; count],
             sum: zeros(joined),
@@ -144,7 +145,7 @@ impl<T: Real> BankNetwork<T> {
     /// mu and sigma of each learned window.
     pub fn windows(&self) -> Vec<(f64, f64)> {
         let value = |at: usize| self.weights[at].to_f64();
-        self.windows.iter().map(|range| (value(range.start), value(range.start + 1))).collect()
+        self.windows.iter().map(|(range, _)| (value(range.start), value(range.start + 1))).collect()
     }
 
     /// The gradient left by [`Learner::loss_and_gradient`], laid out like the weights.
@@ -173,18 +174,19 @@ impl<T: Real> Learner<T> for BankNetwork<T> {
     }
 
     /// The schedule's decay for the channels' matrices, none for shares and windows, the architecture's for the readout;
-    /// windows move faster.
+    /// windows have rates of their own.
     fn groups(&self, learning_rate: f64, weight_decay: f64) -> Vec<Group> {
         let group = |range, learning_rate, weight_decay| Group { range, learning_rate, weight_decay };
-        let mixing_end = self.windows.first().map_or(self.readout, |range| range.start);
+        let starts = self.windows.iter().map(|(range, _)| range.start).chain([self.readout]);
+        let ends: Vec<usize> = starts.collect();
         let mut groups = vec![
             group(0..self.mixing.start, learning_rate, weight_decay),
-            group(self.mixing.start..mixing_end, learning_rate, 0.0),
-            group(self.readout..self.weights.len(), learning_rate, self.architecture.readout_decay),
+            group(self.mixing.start..ends[0], learning_rate, 0.0),
         ];
-        if mixing_end < self.readout {
-            groups.insert(2, group(mixing_end..self.readout, LearnedWindow::RATE * learning_rate, 0.0));
+        for (at, (_, window)) in self.windows.iter().enumerate() {
+            groups.push(group(ends[at]..ends[at + 1], window.rate * learning_rate, 0.0));
         }
+        groups.push(group(self.readout..self.weights.len(), learning_rate, self.architecture.readout_decay));
         groups
     }
 
@@ -269,7 +271,7 @@ impl<T: Real> Learner<T> for BankNetwork<T> {
     fn update(&mut self, adam: &mut Adam<T>) {
         self.fresh = false;
         adam.step(&mut self.weights, &self.gradient);
-        for range in &self.windows {
+        for (range, _) in &self.windows {
             for (at, (low, high)) in [LearnedWindow::MU, LearnedWindow::SIGMA].into_iter().enumerate() {
                 let value = &mut self.weights[range.start + at];
                 *value = T::from_f64(value.to_f64().clamp(low, high));

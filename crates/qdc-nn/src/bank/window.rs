@@ -14,6 +14,8 @@ pub struct LearnedWindow {
     pub mu: f64,
     /// The width at the start.
     pub sigma: f64,
+    /// Learning rate of both, as a multiple of that of the weights.
+    pub rate: f64,
 }
 
 impl LearnedWindow {
@@ -21,8 +23,18 @@ impl LearnedWindow {
     pub const MU: (f64, f64) = (-1.5, 1.5);
     /// The width stays within these; below the lower one a series grows long.
     pub const SIGMA: (f64, f64) = (0.02, 4.0);
-    /// Learning rate of mu and sigma, as a multiple of that of the weights.
+    /// The usual rate.
     pub const RATE: f64 = 5.0;
+
+    /// A window that starts here and moves at the usual rate.
+    pub const fn new(mu: f64, sigma: f64) -> Self {
+        Self { mu, sigma, rate: Self::RATE }
+    }
+
+    /// The same at another rate.
+    pub const fn at_rate(self, rate: f64) -> Self {
+        Self { rate, ..self }
+    }
 }
 
 /// The longest series there can be: enough for the smallest width.
