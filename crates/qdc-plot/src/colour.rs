@@ -1,4 +1,5 @@
-//! Colours that survive a black-and-white printer: one map that only gets lighter, and fills that differ in shade.
+//! Colours that survive a black-and-white printer: one map that only gets lighter, and fills that differ in
+//! shade.
 
 /// Plasma (Smith and van der Walt, CC0) at steps of one eighth, from dark to light.
 const PLASMA: [[u8; 3]; 9] = [
@@ -37,8 +38,8 @@ pub(crate) const PAPER: &str = "#ffffff";
 /// How full a cell is, from hardly to fully.
 pub(crate) const SHADES: [&str; 4] = ["#b9b9b9", "#858585", "#4d4d4d", "#111111"];
 
-/// A drawing whose colours follow the page it stands in: each constant becomes a variable of the style sheet. The map
-/// of values keeps its colours, whatever the page.
+/// A drawing whose colours follow the page it stands in: each constant becomes a variable of the style sheet.
+/// The map of values keeps its colours, whatever the page.
 pub(crate) fn themed(svg: &str) -> String {
     let series = SERIES.iter().enumerate().map(|(number, colour)| (*colour, format!("--series-{number}")));
     let shades = SHADES.iter().enumerate().map(|(number, colour)| (*colour, format!("--shade-{number}")));

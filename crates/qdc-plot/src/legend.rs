@@ -48,8 +48,8 @@ impl Mark {
     }
 }
 
-/// Draws the marks and their meanings from `top` on, between `left` and `right`; returns where the next thing may
-/// begin.
+/// Draws the marks and their meanings from `top` on, between `left` and `right`; returns where the next thing
+/// may begin.
 pub(crate) fn legend(svg: &mut Svg, (left, right): (f64, f64), top: f64, items: &[(Mark, String)]) -> f64 {
     let (mut x, mut y) = (left, top + ROW / 2.0);
     for (mark, text) in items {

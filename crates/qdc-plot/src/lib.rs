@@ -1,8 +1,9 @@
-//! Numbers to pictures: figures as SVG (and PNG), each with its numbers as csv, and the report as one HTML file.
+//! Numbers to pictures: figures as SVG (and PNG), each with its numbers as csv, and the report as one HTML
+//! file.
 //!
-//! A figure is a function from numbers and a width to a [`Figure`]. Drawing is a small module of our own ([`svg`],
-//! [`panel`]): the plotting crate we tried first places neither ticks nor legends to the tenth of a millimetre that a
-//! column of 8.5 cm needs, and has no panels that share a scale.
+//! A figure is a function from numbers and a width to a [`Figure`]. Drawing is a small module of our own
+//! ([`svg`], [`panel`]): the plotting crate we tried first places neither ticks nor legends to the tenth of a
+//! millimetre that a column of 8.5 cm needs, and has no panels that share a scale.
 
 pub mod animation;
 mod colour;

@@ -20,8 +20,8 @@ pub struct Panel {
     pub y: (f64, f64),
 }
 
-/// How far the number of a tick may stand out of its panel, so that neither the next panel nor the edge of the figure
-/// meets it.
+/// How far the number of a tick may stand out of its panel, so that neither the next panel nor the edge of
+/// the figure meets it.
 const OVERHANG: f64 = 6.0;
 
 impl Panel {

@@ -1,4 +1,5 @@
-//! SVG to PNG. Text needs a font of the system; where there is none the figure says so instead of losing its words.
+//! SVG to PNG. Text needs a font of the system; where there is none the figure says so instead of losing its
+//! words.
 
 use resvg::{tiny_skia, usvg};
 

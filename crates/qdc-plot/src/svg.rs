@@ -18,7 +18,8 @@ pub(crate) fn is_wide(width: f64) -> bool {
     width > 1.5 * COLUMN
 }
 
-/// About how wide a text is: the letters of DejaVu Sans, the widest of the fonts asked for, take 0.6 of their size.
+/// About how wide a text is: the letters of DejaVu Sans, the widest of the fonts asked for, take 0.6 of their
+/// size.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     0.6 * size * text.chars().count() as f64
 }
@@ -78,8 +79,14 @@ impl Svg {
     /// A line through points, or a filled shape if `closed`.
     pub fn path(&mut self, points: &[(f64, f64)], closed: bool, style: &str) {
         let mut data = String::new();
-        for (number, (x, y)) in points.iter().enumerate() {
-            let _ = write!(data, "{}{x:.2} {y:.2}", if number == 0 { 'M' } else { 'L' });
+        let mut place = Place::default();
+        for (number, point) in points.iter().enumerate() {
+            match number {
+                0 => data.push('M'),
+                1 => data.push('l'),
+                _ => {}
+            }
+            place.go(&mut data, *point);
         }
         let end = if closed { "Z" } else { "" };
         let _ = writeln!(self.body, r#"<path d="{data}{end}" {style}/>"#);
@@ -135,7 +142,52 @@ impl Svg {
     }
 }
 
+/// Where the pen of a path is, in tenths of a unit. Steps are told from there, as that takes half the
+/// letters; what is rounded away does not add up.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    x: i64,
+    y: i64,
+}
+
+impl Place {
+    /// Appends the step to a point.
+    pub(crate) fn go(&mut self, data: &mut String, to: (f64, f64)) {
+        let (x, y) = ((10.0 * to.0).round() as i64, (10.0 * to.1).round() as i64);
+        for (number, tenths) in [x - self.x, y - self.y].into_iter().enumerate() {
+            // A sign parts a number from the one before.
+            let follows = number == 1 || data.ends_with(|letter: char| letter.is_ascii_digit());
+            if follows && tenths >= 0 {
+                data.push(' ');
+            }
+            let (sign, size) = (if tenths < 0 { "-" } else { "" }, tenths.unsigned_abs());
+            let _ = match (size / 10, size % 10) {
+                (whole, 0) => write!(data, "{sign}{whole}"),
+                (0, rest) => write!(data, "{sign}.{rest}"),
+                (whole, rest) => write!(data, "{sign}{whole}.{rest}"),
+            };
+        }
+        (self.x, self.y) = (x, y);
+    }
+}
+
 /// Text safe inside SVG and HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_of_a_path_lead_to_its_points() {
+        let mut svg = Svg::new(100.0);
+        svg.path(&[(10.04, 20.0), (10.08, 19.5), (9.0, 19.5), (12.25, 30.0)], true, "");
+        assert!(svg.finish(100.0).contains(r#"d="M10 20l.1-.5-1.1 0 3.3 10.5Z""#));
+        let mut data = String::from("M");
+        let mut place = Place::default();
+        (0..1000).for_each(|step| place.go(&mut data, (0.04 * f64::from(step), 0.0)));
+        assert_eq!((place.x, place.y), (400, 0), "what is rounded away does not add up");
+    }
 }

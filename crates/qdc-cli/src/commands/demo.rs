@@ -136,7 +136,7 @@ fn write_report(
     );
     let subject = Subject { source, window: WINDOW, kernel, best_mu: None };
     report = story::tell_graph(report, &subject, session)?;
-    report = story::tell_training(report, runs, None)?;
+    report = story::tell_training(report, runs, None, usize::MAX)?;
     report = story::why_quantum(report, session)?;
     let karate = figure::open("karate", session)?;
     report = report.chapter("A graph to play with", "Zachary's karate club: 34 members, two factions.");

@@ -17,13 +17,19 @@ use crate::window_arguments::WindowArguments;
 /// What a report trains, for the curves.
 const MODELS: [&str; 3] = ["mlp", "gcn", "gcn+qdc"];
 
-/// Splits are trained as long as their number times the kernel's entries stays below this: seconds, not minutes.
+/// Splits are trained as long as their number times the kernel's entries stays below this: seconds, not
+/// minutes.
 const TRAINED_ENTRIES: usize = 3_000_000;
 
-/// Write a report: one HTML file, no network, with statistics, pictures, tables and, for small graphs, sliders
+/// Splits whose curves a page carries, over all its graphs: with more it would grow beyond 2 MB.
+const CURVES: usize = 20;
+
+/// Write a report: one HTML file, no network, with statistics, pictures, tables and, for small graphs,
+/// sliders
 #[derive(Debug, Args)]
 pub(crate) struct ReportCommand {
-    /// Datasets or graphs, and any number of study files; without a graph those of the studies that are at hand
+    /// Datasets or graphs, and any number of study files; without a graph those of the studies that are at
+    /// hand
     #[arg(value_name = "DATASET|STUDY")]
     inputs: Vec<String>,
     #[command(flatten)]
@@ -52,7 +58,7 @@ impl ReportCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         check_output(&self.output)?;
         let (graphs, files) = studies::sort(&self.inputs);
-        let studies = if files.is_empty() { None } else { Some(Studies::read(&files)?) };
+        let studies = if files.is_empty() { None } else { Some(Studies::read(&files, session)?) };
         let (sources, missing) = open(&graphs, studies.as_ref(), session)?;
         let names: Vec<String> =
             sources.iter().map(Source::name).chain(files.iter().copied()).map(str::to_owned).collect();
@@ -62,11 +68,12 @@ impl ReportCommand {
             "What quantum diffusion convolution makes of a graph: the spectrum, the window a filter opens on it, the graph \
              that results, and what networks learn on it.",
         );
+        let shown = (CURVES / sources.len().max(1)).clamp(2, 10);
         for source in sources {
             if chapters {
                 report = report.chapter(source.name(), "");
             }
-            report = self.tell_graph(report, source, studies.as_ref(), session)?;
+            report = self.tell_graph(report, source, studies.as_ref(), shown, session)?;
         }
         if let Some(studies) = &studies {
             if chapters {
@@ -92,6 +99,7 @@ impl ReportCommand {
         report: Report,
         source: Source,
         studies: Option<&Studies>,
+        shown: usize,
         session: &Session,
     ) -> Result<Report, Failure> {
         let window = self.window.resolve(studies.and_then(|studies| studies.best_window(source.name())));
@@ -113,7 +121,7 @@ impl ReportCommand {
         let count = (TRAINED_ENTRIES / kernel.matrix.entries().max(1)).clamp(1, dataset.splits.len());
         let splits: Vec<usize> = (0..count).collect();
         let runs = story::train(&MODELS, &dataset, &splits, window, &session.watch, |_| Ok(()))?;
-        let report = story::tell_training(report, &runs, made)?;
+        let report = story::tell_training(report, &runs, made, shown)?;
         story::tell_window(report, &dataset, session)
     }
 }

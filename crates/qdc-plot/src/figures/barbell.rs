@@ -65,8 +65,8 @@ impl Barbell {
     }
 }
 
-/// Plasma colours over the graph, one scale for each equation: its largest value after the start. The start itself,
-/// where one vertex holds everything, lies above the scale, and the scale says so.
+/// Plasma colours over the graph, one scale for each equation: its largest value after the start. The start
+/// itself, where one vertex holds everything, lies above the scale, and the scale says so.
 ///
 /// A wide figure has a row for each equation and a column for each time; a narrow one the other way round.
 pub fn barbell(graph: &Graph, numbers: &Barbell, width: f64) -> Figure {

@@ -17,6 +17,8 @@ pub struct ModelScore {
     pub dataset: String,
     /// The model.
     pub model: String,
+    /// What was measured, as an axis names it: `accuracy`, `ROC-AUC`.
+    pub metric: String,
     /// The mean over the splits.
     pub mean: f64,
     /// The standard deviation over the splits.
@@ -31,10 +33,9 @@ pub struct ModelScore {
 
 const ROW: f64 = 24.0;
 
-/// A panel for each dataset, a row for each model: the mean as a dot, a whisker of one standard deviation to either
-/// side, every split as a small circle behind, the published mean as a diamond. `measure` is what was measured, such as
-/// "test accuracy (%)".
-pub fn comparison(measure: &str, scores: &[ModelScore], width: f64) -> Result<Figure, Error> {
+/// A panel for each dataset, a row for each model: the mean as a dot, a whisker of one standard deviation to
+/// either side, every split as a small circle behind, the published mean as a diamond.
+pub fn comparison(scores: &[ModelScore], width: f64) -> Result<Figure, Error> {
     if scores.is_empty() {
         return Err(Error::Empty { what: "no model was given".into() });
     }
@@ -72,7 +73,7 @@ pub fn comparison(measure: &str, scores: &[ModelScore], width: f64) -> Result<Fi
             draw(&mut svg, &panel, y, score);
             read(&panel, y, score, &mut readings);
         }
-        panel.x_axis(&mut svg, measure);
+        panel.x_axis(&mut svg, &format!("test {} (%)", here[0].metric));
         panel.outline(&mut svg, dataset);
         bottom = bottom.max(panel.bottom());
     }
@@ -101,7 +102,8 @@ fn published_style() -> String {
     format!(r#"fill="none" stroke="{}" stroke-width="1.2""#, SERIES[1])
 }
 
-/// How far a split stands from the middle of its row: the same in every row, so that one split can be followed.
+/// How far a split stands from the middle of its row: the same in every row, so that one split can be
+/// followed.
 fn offset(split: usize, splits: usize) -> f64 {
     if splits < 2 { 0.0 } else { 11.0 * (split as f64 / (splits - 1) as f64 - 0.5) }
 }
@@ -125,7 +127,7 @@ fn draw(svg: &mut Svg, panel: &Panel, y: f64, score: &ModelScore) {
 }
 
 fn read(panel: &Panel, y: f64, score: &ModelScore, readings: &mut Vec<Reading>) {
-    let ModelScore { dataset, model, mean, deviation, splits, published, identity } = score;
+    let ModelScore { dataset, model, mean, deviation, splits, published, identity, .. } = score;
     let x = |value: f64| panel.at(100.0 * value, 0.0).0;
     let mut text = format!("{model} on {dataset}\n{:.2} ± {:.2} %", 100.0 * mean, 100.0 * deviation);
     let _ = write!(text, " over {} splits", splits.len());
@@ -181,7 +183,15 @@ mod tests {
     fn score(dataset: &str, model: &str, splits: &[f64]) -> ModelScore {
         let mean = splits.iter().sum::<f64>() / splits.len() as f64;
         let (dataset, model, splits) = (dataset.into(), model.into(), splits.to_vec());
-        ModelScore { dataset, model, mean, deviation: 0.1, splits, ..ModelScore::default() }
+        ModelScore {
+            dataset,
+            model,
+            metric: "ROC-AUC".into(),
+            mean,
+            deviation: 0.1,
+            splits,
+            ..ModelScore::default()
+        }
     }
 
     #[test]
@@ -189,11 +199,12 @@ mod tests {
         let published = ModelScore { published: Some((0.5, 0.2)), ..score("cornell", "gcn", &[0.4, 0.6]) };
         let scores = [published, score("cornell", "mlp", &[0.7, 0.9]), score("texas", "gcn", &[0.3, 0.5])];
         for width in [COLUMN, SCREEN] {
-            let figure = comparison("test accuracy (%)", &scores, width).unwrap();
+            let figure = comparison(&scores, width).unwrap();
             assert_eq!(figure.readings.len(), 3 * (1 + 2));
             let words = "gcn on cornell\n50.00 ± 10.00 % over 2 splits\npublished 50.00 ± 20.00 %";
             assert_eq!(figure.readings[0].text, words);
             assert_eq!(figure.readings[5].text, "mlp on cornell\nsplit 1: 90.00 %");
+            assert_eq!(figure.svg.matches(">test ROC-AUC (%)<").count(), 2);
             assert!(figure.svg.contains(">80.0 ± 10.0<") && figure.svg.contains(">published mean<"));
             assert_eq!(figure.csv.lines().count(), 1 + 3 * 4 + 2);
             crate::testing::every_text_has_room(&figure.svg);
@@ -203,9 +214,9 @@ mod tests {
     #[test]
     fn a_model_on_the_identity_has_a_star_and_the_legend_says_why() {
         let mut scores = [score("cornell", "gcn+qdc", &[0.7, 0.8])];
-        assert!(!comparison("accuracy", &scores, COLUMN).unwrap().svg.contains('*'));
+        assert!(!comparison(&scores, COLUMN).unwrap().svg.contains('*'));
         scores[0].identity = true;
-        let figure = comparison("accuracy", &scores, COLUMN).unwrap();
+        let figure = comparison(&scores, COLUMN).unwrap();
         assert!(figure.svg.contains(">gcn+qdc *<") && figure.svg.contains("* nearly the identity"));
         assert!(figure.readings[0].text.ends_with("nearly the identity: this network is an MLP"));
         crate::testing::every_text_has_room(&figure.svg);
@@ -213,8 +224,8 @@ mod tests {
 
     #[test]
     fn one_split_has_no_whisker() {
-        let svg = comparison("accuracy", &[score("cornell", "gcn", &[0.5])], SCREEN).unwrap().svg;
+        let svg = comparison(&[score("cornell", "gcn", &[0.5])], SCREEN).unwrap().svg;
         assert!(!svg.contains("standard deviation"));
-        assert!(matches!(comparison("accuracy", &[], SCREEN), Err(Error::Empty { .. })));
+        assert!(matches!(comparison(&[], SCREEN), Err(Error::Empty { .. })));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::trials::names;
 use crate::colour::{INK, SERIES};
 use crate::legend::{Mark, legend};
 use crate::numbers::field;
@@ -14,6 +15,9 @@ use crate::{Error, Figure, Reading};
 pub struct Curve {
     /// What it shows.
     pub name: String,
+    /// Which of several lines of this name it is, such as `test` beside `validation`; empty where there is
+    /// but one.
+    pub part: String,
     /// Points, ascending in x.
     pub points: Vec<(f64, f64)>,
     /// A point of it to be marked.
@@ -23,7 +27,7 @@ pub struct Curve {
 impl Curve {
     /// A line without a mark.
     pub fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points, mark: None }
+        Self { name: name.into(), points, ..Self::default() }
     }
 }
 
@@ -32,7 +36,7 @@ impl Curve {
 pub struct Layer {
     /// What they share.
     pub name: String,
-    /// The curves; the n-th of every layer has the same colour.
+    /// The curves; those of one name have the same colour in every layer, those of one part the same dashes.
     pub curves: Vec<Curve>,
 }
 
@@ -40,12 +44,13 @@ pub struct Layer {
 pub(super) const DASHES: [&str; 6] = ["", "5 2", "1.5 1.5", "6 2 1.5 2", "9 3", "3 3"];
 
 /// The most values of a layer that a pointer can read.
-const READ: usize = 60;
+const READ: usize = 40;
 
 /// A line of more points than this is drawn through the least and the greatest of each stretch.
-const DRAWN: usize = 240;
+const DRAWN: usize = 160;
 
-/// Layers of curves in one panel, told apart by colour and by dashes. The first layer is visible; all share one scale,
+/// Layers of curves in one panel, told apart by colour and by dashes: without parts each name has both of its
+/// own, with parts a colour is a name and dashes are a part. The first layer is visible; all share one scale,
 /// so that a page can change from one to the next.
 pub fn curves(x_label: &str, y_label: &str, layers: &[Layer], width: f64) -> Result<Figure, Error> {
     let points = || layers.iter().flat_map(|layer| &layer.curves).flat_map(|curve| &curve.points);
@@ -67,33 +72,35 @@ pub fn curves(x_label: &str, y_label: &str, layers: &[Layer], width: f64) -> Res
         y: span(|point| point.1),
     };
     panel.frame(&mut svg, "", x_label, y_label);
-    let mut csv = String::from("layer,series,x,y\n");
+    let all = || layers.iter().flat_map(|layer| &layer.curves);
+    let look = Look {
+        names: names(all().map(|curve| curve.name.as_str())),
+        parts: names(all().map(|curve| curve.part.as_str())),
+    };
+    let mut csv = String::from("layer,series,part,x,y\n");
     let mut readings = Vec::new();
     for (number, layer) in layers.iter().enumerate() {
         let hidden = if number == 0 { "" } else { r#" visibility="hidden""# };
         svg.raw(&format!(r#"<g data-layer="{number}"{hidden}>"#));
-        for (series, curve) in layer.curves.iter().enumerate() {
+        for curve in &layer.curves {
             let line: Vec<(f64, f64)> = thinned(&curve.points).map(|(x, y)| panel.at(x, y)).collect();
-            svg.path(&line, false, &style(series));
-            if let Some((x, y)) = curve.mark {
-                let style = format!(r#"fill="{}" stroke="{INK}" stroke-width="0.7""#, SERIES[series % 6]);
-                svg.circle(panel.at(x, y), 2.8, &style);
-            }
+            svg.path(&line, false, &look.style(curve));
+            let (layer, name, part) = (field(&layer.name), field(&curve.name), field(&curve.part));
             for (x, y) in &curve.points {
-                let _ = writeln!(csv, "{},{},{x},{y}", field(&layer.name), field(&curve.name));
+                let _ = writeln!(csv, "{layer},{name},{part},{x},{y}");
+            }
+        }
+        for curve in &layer.curves {
+            if let Some((x, y)) = curve.mark {
+                let style = format!(r#"fill="{}" stroke="{INK}" stroke-width="0.7""#, look.colour(curve));
+                svg.circle(panel.at(x, y), 2.8, &style);
             }
         }
         svg.raw("</g>");
         readings.extend(read(&panel, x_label, layer).map(|reading| reading.in_layer(number)));
     }
-    let names = layers.iter().max_by_key(|layer| layer.curves.len()).expect("there are points");
-    let mut keys: Vec<(Mark, String)> = names
-        .curves
-        .iter()
-        .enumerate()
-        .map(|(series, curve)| (Mark::Line(style(series)), curve.name.clone()))
-        .collect();
-    if layers.iter().flat_map(|layer| &layer.curves).any(|curve| curve.mark.is_some()) {
+    let mut keys = look.keys();
+    if all().any(|curve| curve.mark.is_some()) {
         let ring = format!(r#"fill="none" stroke="{INK}" stroke-width="0.9""#);
         keys.push((Mark::Dot(ring), "the step that was kept".into()));
     }
@@ -102,13 +109,44 @@ pub fn curves(x_label: &str, y_label: &str, layers: &[Layer], width: f64) -> Res
     Ok(Figure { layers, ..Figure::new(svg.finish(bottom + 4.0), csv, readings) })
 }
 
-fn style(series: usize) -> String {
-    let (colour, dashes) = (SERIES[series % 6], DASHES[series % 6]);
-    format!(r#"fill="none" stroke="{colour}" stroke-width="1.4" stroke-dasharray="{dashes}""#)
+/// How curves look: the names and the parts there are, in order of appearance.
+struct Look {
+    names: Vec<String>,
+    parts: Vec<String>,
 }
 
-/// The points a line needs: both ends of every level stretch, and of a long line the least and the greatest of each of
-/// [`DRAWN`] / 2 stretches.
+impl Look {
+    fn colour(&self, curve: &Curve) -> &'static str {
+        SERIES[self.names.iter().position(|name| *name == curve.name).unwrap_or(0) % 6]
+    }
+
+    /// The first part is the one to look at; the others are thinner.
+    fn style(&self, curve: &Curve) -> String {
+        let own = if self.parts.len() > 1 { (&self.parts, &curve.part) } else { (&self.names, &curve.name) };
+        let dashes = own.0.iter().position(|name| name == own.1).unwrap_or(0);
+        let width = if self.parts.len() > 1 && dashes > 0 { 0.9 } else { 1.5 };
+        let (colour, dashes) = (self.colour(curve), DASHES[dashes % 6]);
+        format!(r#"fill="none" stroke="{colour}" stroke-width="{width}" stroke-dasharray="{dashes}""#)
+    }
+
+    /// Names by their colours, then parts by their dashes.
+    fn keys(&self) -> Vec<(Mark, String)> {
+        let first = self.parts.first().cloned().unwrap_or_default();
+        let of_name = |name: &String| {
+            let style = self.style(&Curve { part: first.clone(), ..Curve::new(name, Vec::new()) });
+            (Mark::Line(style), name.clone())
+        };
+        let of_part = |part: &String| {
+            let curve = Curve { part: part.clone(), ..Curve::new(&self.names[0], Vec::new()) };
+            (Mark::Line(self.style(&curve).replace(SERIES[0], INK)), part.clone())
+        };
+        let parts = if self.parts.len() > 1 { self.parts.as_slice() } else { &[] };
+        self.names.iter().map(of_name).chain(parts.iter().map(of_part)).collect()
+    }
+}
+
+/// The points a line needs: both ends of every level stretch, and of a long line the least and the greatest
+/// of each of [`DRAWN`] / 2 stretches.
 fn thinned(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
     let stretch = if points.len() > DRAWN { points.len().div_ceil(DRAWN / 2) } else { 1 };
     let mut kept: Vec<(f64, f64)> = Vec::new();
@@ -138,9 +176,14 @@ fn read<'a>(panel: &'a Panel, x_label: &'a str, layer: &'a Layer) -> impl Iterat
     let every = steps.len().div_ceil(READ).max(1);
     steps.into_iter().step_by(every).map(move |x| {
         let mut text = format!("{x_label} {}", round(x));
+        let mut told = "";
         for curve in &layer.curves {
             if let Some(point) = curve.points.iter().find(|point| point.0 == x) {
-                let _ = write!(text, "\n{}: {:.1}", curve.name, point.1);
+                // The parts of a name stand in one line.
+                let lead = if told == curve.name { ", ".to_owned() } else { format!("\n{}: ", curve.name) };
+                let part = if curve.part.is_empty() { String::new() } else { format!("{} ", curve.part) };
+                let _ = write!(text, "{lead}{part}{:.1}", point.1);
+                told = &curve.name;
             }
         }
         Reading::region([panel.at(x, 0.0).0, panel.top, 0.0, panel.height], text)
@@ -189,6 +232,39 @@ mod tests {
         assert!(kept.is_sorted_by(|a, b| a.0 < b.0));
         let level: Vec<(f64, f64)> = thinned(&[(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (3.0, 2.0)]).collect();
         assert_eq!(level, [(0.0, 1.0), (2.0, 1.0), (3.0, 2.0)]);
+    }
+
+    #[test]
+    fn parts_of_a_name_share_its_colour_and_have_dashes_of_their_own() {
+        let part = |name: &str, part: &str, height: f64| Curve {
+            part: part.into(),
+            ..Curve::new(name, vec![(1.0, height), (2.0, height + 1.0)])
+        };
+        let curves = vec![
+            part("mlp", "validation", 1.0),
+            part("mlp", "test", 2.0),
+            part("gcn", "validation", 3.0),
+            part("gcn", "test", 4.0),
+        ];
+        let layers = [Layer { name: "split 0".into(), curves }];
+        for width in [COLUMN, SCREEN] {
+            let figure = super::curves("step", "accuracy (%)", &layers, width).unwrap();
+            assert_eq!(
+                figure.readings[1].text,
+                "step 2\nmlp: validation 2.0, test 3.0\ngcn: validation 4.0, test 5.0"
+            );
+            let dashed = |colour: &str, dashes: &str, width: &str| {
+                let style =
+                    format!(r#"stroke="{colour}" stroke-width="{width}" stroke-dasharray="{dashes}""#);
+                figure.svg.matches(&style).count()
+            };
+            // In the panel and in the legend, which names parts in ink.
+            assert_eq!((dashed(SERIES[0], "", "1.5"), dashed(SERIES[1], "", "1.5")), (2, 2));
+            assert_eq!((dashed(SERIES[0], DASHES[1], "0.9"), dashed(SERIES[1], DASHES[1], "0.9")), (1, 1));
+            assert_eq!((dashed(INK, "", "1.5"), dashed(INK, DASHES[1], "0.9")), (1, 1));
+            assert!(figure.csv.contains("split 0,gcn,test,2,5\n"));
+            crate::testing::every_text_has_room(&figure.svg);
+        }
     }
 
     #[test]

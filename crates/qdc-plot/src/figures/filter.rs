@@ -41,7 +41,7 @@ pub fn response(filter: &Filter) -> Curve {
         1 => "sum of one filter".to_owned(),
         terms => format!("sum of {terms} filters"),
     };
-    Curve { name, points, mark: None }
+    Curve::new(&name, points)
 }
 
 /// A histogram of the eigenvalues (left axis, grey) under the filters (right axis, lines).

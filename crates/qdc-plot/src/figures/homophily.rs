@@ -1,5 +1,6 @@
 //! Homophily against eigenvalue, a panel for each dataset.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use qdc_core::UNLABELLED;
@@ -9,7 +10,7 @@ use crate::colour::{INK, SERIES};
 use crate::legend::{Mark, legend};
 use crate::numbers::field;
 use crate::panel::{Panel, round};
-use crate::svg::{Svg, is_wide};
+use crate::svg::{Place, Svg, is_wide};
 use crate::{Error, Figure, Reading};
 
 /// The curve of one dataset.
@@ -43,9 +44,9 @@ impl HomophilyPanel {
     }
 }
 
-/// Panels one above the other. Dots are distinct eigenvalues, larger for higher multiplicity, and the plain line their
-/// running median; the line with marks is windows slid over the spectrum; dashes are the graph itself, dots in a row
-/// what pairs at random would give; a vertical line is the best mu of a study.
+/// Panels one above the other. Dots are distinct eigenvalues, larger for higher multiplicity, and the plain
+/// line their running median; the line with marks is windows slid over the spectrum; dashes are the graph
+/// itself, dots in a row what pairs at random would give; a vertical line is the best mu of a study.
 pub fn homophily(panels: &[HomophilyPanel], width: f64) -> Result<Figure, Error> {
     if panels.is_empty() {
         return Err(Error::Empty { what: "no dataset was given".into() });
@@ -113,14 +114,22 @@ const OF_GRAPH: &str = "5 2.5";
 const BY_CHANCE: &str = "1.2 2";
 
 fn draw(svg: &mut Svg, panel: &Panel, data: &HomophilyPanel) {
-    // Thousands of single eigenvalues: dots of one path, not elements of their own.
+    // Thousands of single eigenvalues: dots of one path, not elements of their own, and one where several
+    // coincide.
     let mut dots = String::new();
-    for point in &data.points {
+    let mut place = Place::default();
+    let cell = |point: &SpectralPoint| {
         let (x, y) = panel.at(point.eigenvalue, point.homophily());
+        ((0.8 * x) as i64, (0.8 * y) as i64)
+    };
+    for point in apart(&data.points, cell) {
+        let at = panel.at(point.eigenvalue, point.homophily());
         if point.multiplicity == 1 {
-            let _ = write!(dots, "M{x:.1} {y:.1}h0");
+            dots.push(if dots.is_empty() { 'M' } else { 'm' });
+            place.go(&mut dots, at);
+            dots.push_str("h0");
         } else {
-            svg.circle((x, y), 1.1 + 0.5 * (point.multiplicity as f64).ln(), &dot_style());
+            svg.circle(at, 1.1 + 0.5 * (point.multiplicity as f64).ln(), &dot_style());
         }
     }
     svg.raw(&format!(
@@ -144,8 +153,21 @@ fn draw(svg: &mut Svg, panel: &Panel, data: &HomophilyPanel) {
     }
 }
 
+/// All points of repeated eigenvalues, and of the others the first in each cell.
+fn apart<'a>(
+    points: &'a [SpectralPoint],
+    cell: impl Fn(&SpectralPoint) -> (i64, i64) + 'a,
+) -> impl Iterator<Item = &'a SpectralPoint> {
+    let mut taken = BTreeSet::new();
+    points.iter().filter(move |point| point.multiplicity > 1 || taken.insert(cell(point)))
+}
+
+/// What a pointer reads: of eigenvalues it cannot tell apart, a fiftieth of the panel across, the first.
 fn read(panel: &Panel, data: &HomophilyPanel, readings: &mut Vec<Reading>) {
-    for point in &data.points {
+    let cell = |point: &SpectralPoint| {
+        ((25.0 * point.eigenvalue) as i64, (15.0 * point.homophily() / panel.y.1) as i64)
+    };
+    for point in apart(&data.points, cell) {
         let times = match point.multiplicity {
             1 => String::new(),
             many => format!(" ({many} times)"),
@@ -198,9 +220,9 @@ fn keys(panels: &[HomophilyPanel]) -> Vec<(Mark, String)> {
     keys
 }
 
-/// The median over distinct eigenvalues within 0.05, in pieces where there are three or more. A median, for a repeated
-/// eigenvalue lives on few vertices: the others have no link there and count 0, and a mean would show a dip that says
-/// nothing about labels.
+/// The median over distinct eigenvalues within 0.05, in pieces where there are three or more. A median, for a
+/// repeated eigenvalue lives on few vertices: the others have no link there and count 0, and a mean would
+/// show a dip that says nothing about labels.
 fn running_median(points: &[SpectralPoint]) -> Vec<Vec<(f64, f64)>> {
     let mut lines = vec![Vec::new()];
     for step in 0..=200 {
@@ -239,5 +261,25 @@ mod tests {
     fn chance_is_the_share_of_pairs_that_agree() {
         assert_eq!(HomophilyPanel::new("four", 0.0, &[0, 0, 1, 1]).by_chance, 1.0 / 3.0);
         assert_eq!(HomophilyPanel::new("one", 0.0, &[0]).by_chance, 0.0);
+    }
+
+    #[test]
+    fn of_eigenvalues_in_one_place_one_is_drawn_and_read_and_all_are_written_down() {
+        let point = |eigenvalue: f64, multiplicity: usize| {
+            let reading = qdc_core::homophily::Reading { unweighted: 0.5, ..Default::default() };
+            SpectralPoint { eigenvalue, multiplicity, signed: reading, absolute: reading }
+        };
+        let mut panel = HomophilyPanel::new("many", 0.5, &[0, 1]);
+        panel.points = (0..2000).map(|place| point(-0.99 + 0.0009 * f64::from(place), 1)).collect();
+        panel.points.push(point(0.9, 7));
+        let figure = homophily(&[panel], SCREEN).unwrap();
+        assert!((40..100).contains(&figure.readings.len()), "{}", figure.readings.len());
+        assert!(figure.readings.iter().any(|reading| reading.text.contains("(7 times)")));
+        assert!(
+            (300..600).contains(&figure.svg.matches("h0").count()),
+            "{}",
+            figure.svg.matches("h0").count()
+        );
+        assert_eq!(figure.csv.lines().count(), 1 + 2001);
     }
 }

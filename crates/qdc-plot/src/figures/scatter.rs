@@ -1,13 +1,13 @@
-//! How test accuracy depends on the centre and the width of the window.
+//! How the test score depends on the centre and the width of the window.
 
-use super::trials::{TrialPoint, csv, names, range};
+use super::trials::{TrialPoint, csv, names, range, test_axis};
 use crate::colour::SERIES;
 use crate::legend::{Mark, legend};
 use crate::panel::{Panel, round};
 use crate::svg::{Svg, is_wide};
 use crate::{Error, Figure, Reading};
 
-/// Test accuracy against mu (left) and ln sigma (right), a pair of panels for each dataset.
+/// The test score against mu (left) and ln sigma (right), a pair of panels for each dataset.
 ///
 /// Models whose name ends in `multiscale` are hollow triangles, others filled circles.
 pub fn scatter(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
@@ -38,9 +38,10 @@ pub fn scatter(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
                 x: if side == 0 { (-1.05, 1.05) } else { range(here.iter().map(|trial| value(trial))) },
                 y: accuracy,
             };
-            let (x_label, y_label) = if side == 0 { ("μ", "test accuracy (%)") } else { ("ln σ", "") };
+            let (x_label, y_label) =
+                if side == 0 { ("μ", test_axis(&here)) } else { ("ln σ", String::new()) };
             let title = if side == 0 { dataset.as_str() } else { "" };
-            panel.frame(&mut svg, title, x_label, y_label);
+            panel.frame(&mut svg, title, x_label, &y_label);
             for trial in &here {
                 let at = panel.at(value(trial), 100.0 * trial.test);
                 match is_multiscale(&trial.model) {

@@ -19,7 +19,8 @@ pub struct ChannelShares {
 
 const ROW: f64 = 14.0;
 
-/// Bars from 0, one for each channel; dashes mark the mean, which every channel would have if all counted the same.
+/// Bars from 0, one for each channel; dashes mark the mean, which every channel would have if all counted the
+/// same.
 pub fn shares(networks: &[ChannelShares], width: f64) -> Result<Figure, Error> {
     if networks.iter().all(|network| network.shares.is_empty()) {
         return Err(Error::Empty { what: "no network has channels".into() });

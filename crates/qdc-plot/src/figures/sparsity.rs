@@ -7,20 +7,22 @@ use qdc_core::Csr;
 use crate::colour::{INK, SHADES};
 use crate::legend::{Mark, legend};
 use crate::panel::Panel;
-use crate::svg::{Anchor, Svg, TEXT};
+use crate::svg::{Anchor, Svg, TEXT, is_wide};
 use crate::{Figure, Reading};
 
-/// Cells along a side.
-const CELLS: usize = 90;
+/// Cells along a side: about three units each, whatever the width.
+fn cells_along(width: f64) -> usize {
+    if is_wide(width) { 80 } else { 45 }
+}
 
 /// With more classes than this a pointer reads eighths of the matrix instead of pairs of classes.
 const CLASSES: usize = 20;
 
-/// Two panels; each cell gathers a block of vertex pairs, the darker the more of them hold an entry. Each panel has its
-/// own scale, from one entry to its fullest cell, and a legend of it.
+/// Two panels; each cell gathers a block of vertex pairs, the darker the more of them hold an entry. Each
+/// panel has its own scale, from one entry to its fullest cell, and a legend of it.
 ///
-/// With labels the vertices stand class by class, and lines part the classes: entries in the squares along the diagonal
-/// join like with like.
+/// With labels the vertices stand class by class, and lines part the classes: entries in the squares along
+/// the diagonal join like with like.
 pub fn sparsity(
     before: &Csr<f64>,
     after: &Csr<f64>,
@@ -45,7 +47,7 @@ pub fn sparsity(
             x: (0.0, nodes as f64),
             y: (nodes as f64, 0.0),
         };
-        let scale = draw_cells(&mut svg, &panel, matrix, &order.place);
+        let scale = draw_cells(&mut svg, &panel, matrix, &order.place, cells_along(width));
         for &end in &order.ends {
             let (x, y) = panel.at(end as f64, end as f64);
             let style = format!(r#"stroke="{INK}" stroke-width="0.5" stroke-dasharray="2 1.5""#);
@@ -95,7 +97,8 @@ impl Order {
         Self { place, ends, classes }
     }
 
-    /// What a pointer reads: how many entries join each pair of classes, or of eighths where there are no classes.
+    /// What a pointer reads: how many entries join each pair of classes, or of eighths where there are no
+    /// classes.
     fn read(&self, panel: &Panel, matrix: &Csr<f64>, title: &str) -> Vec<Reading> {
         let nodes = matrix.rows();
         let by_class = (1..=CLASSES).contains(&self.classes.len());
@@ -161,9 +164,9 @@ impl Scale {
     }
 }
 
-fn draw_cells(svg: &mut Svg, panel: &Panel, matrix: &Csr<f64>, place: &[usize]) -> Scale {
+fn draw_cells(svg: &mut Svg, panel: &Panel, matrix: &Csr<f64>, place: &[usize], most: usize) -> Scale {
     let nodes = matrix.rows();
-    let cells = nodes.min(CELLS);
+    let cells = nodes.min(most);
     let mut counts = vec![0usize; cells * cells];
     for (row, column, _) in matrix.iter() {
         counts[place[row] * cells / nodes * cells + place[column as usize] * cells / nodes] += 1;

@@ -11,9 +11,11 @@ pub struct TrialPoint {
     pub dataset: String,
     /// The model.
     pub model: String,
-    /// What the search saw and chose by: mean validation accuracy.
+    /// What was measured, as an axis names it: `accuracy`, `ROC-AUC`.
+    pub metric: String,
+    /// What the search saw and chose by: the mean score on validation vertices.
     pub validation: f64,
-    /// Mean test accuracy over the splits, a fraction.
+    /// The mean score on test vertices over the splits, a fraction.
     pub test: f64,
     /// Centre of the filter, for models that have one.
     pub mu: Option<f64>,
@@ -51,17 +53,25 @@ pub(super) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (low - pad, high + pad)
 }
 
+/// What the axis of the test scores says; trials that are shown together are of one study, and have one
+/// metric.
+pub(super) fn test_axis(trials: &[&TrialPoint]) -> String {
+    format!("test {} (%)", trials.first().map_or("score", |trial| &trial.metric))
+}
+
 /// The trials as csv.
 pub(super) fn csv<'a>(trials: impl IntoIterator<Item = &'a TrialPoint>) -> String {
-    let mut text =
-        String::from("dataset,model,validation_accuracy,test_accuracy,mu,sigma,epsilon,diagonal_share\n");
+    let mut text = String::from("dataset,model,metric,validation,test,mu,sigma,epsilon,diagonal_share\n");
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
     for trial in trials {
         let TrialPoint { dataset, model, validation, test, .. } = trial;
         let [mu, sigma, epsilon] = [trial.mu, trial.sigma, trial.epsilon].map(number);
         let diagonal = number(trial.diagonal_share);
-        let (dataset, model) = (field(dataset), field(model));
-        let _ = writeln!(text, "{dataset},{model},{validation},{test},{mu},{sigma},{epsilon},{diagonal}");
+        let [dataset, model, metric] = [dataset, model, &trial.metric].map(|text| field(text));
+        let _ = writeln!(
+            text,
+            "{dataset},{model},{metric},{validation},{test},{mu},{sigma},{epsilon},{diagonal}"
+        );
     }
     text
 }
@@ -77,6 +87,7 @@ pub(super) mod tests {
         TrialPoint {
             dataset,
             model,
+            metric: "accuracy".into(),
             validation: 1.0 - test,
             test,
             mu,
@@ -96,6 +107,6 @@ pub(super) mod tests {
     #[test]
     fn a_dataset_whose_name_has_commas_is_one_column_of_the_csv() {
         let named = TrialPoint { dataset: "csbm:n=60,seed=1".into(), ..trial("gcn", 0.5, None) };
-        assert!(csv(&[named]).contains("\n\"csbm:n=60,seed=1\",gcn,0.5,0.5,,,,\n"));
+        assert!(csv(&[named]).contains("\n\"csbm:n=60,seed=1\",gcn,accuracy,0.5,0.5,,,,\n"));
     }
 }

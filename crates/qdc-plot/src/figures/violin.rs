@@ -1,16 +1,16 @@
-//! How test accuracy is spread over the trials of a search.
+//! How the test score is spread over the trials of a search.
 
-use super::trials::{TrialPoint, chosen, csv, names, range};
+use super::trials::{TrialPoint, chosen, csv, names, range, test_axis};
 use crate::colour::{INK, PAPER, SERIES};
 use crate::panel::Panel;
 use crate::svg::{Anchor, PAGE, Svg, TEXT, is_wide, text_width};
 use crate::{Error, Figure, Reading};
 
-/// Violins of the test accuracy of all trials, a panel for each dataset, a violin for each model. A white line is the
-/// median trial, a ring the trial that validation chose.
+/// Violins of the test score of all trials, a panel for each dataset, a violin for each model. A white line
+/// is the median trial, a ring the trial that validation chose.
 pub fn violin(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
     if trials.is_empty() {
-        return Err(Error::Empty { what: "the studies hold no finished trial with a test accuracy".into() });
+        return Err(Error::Empty { what: "the studies hold no finished trial with a test score".into() });
     }
     let datasets = names(trials.iter().map(|trial| trial.dataset.as_str()));
     let models = names(trials.iter().map(|trial| trial.model.as_str()));
@@ -39,7 +39,7 @@ pub fn violin(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
             y: (low.max(0.0), high.min(100.0)),
         };
         panel.grid(&mut svg);
-        panel.y_axis(&mut svg, "test accuracy (%)");
+        panel.y_axis(&mut svg, &test_axis(&here));
         panel.outline(&mut svg, dataset);
         for (place, model) in models.iter().enumerate() {
             let of_model: Vec<&TrialPoint> =
@@ -67,7 +67,7 @@ pub fn violin(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
 /// The trials of a model on a dataset; there is at least one.
 struct Violin<'a> {
     trials: Vec<&'a TrialPoint>,
-    /// Test accuracies in percent, ascending.
+    /// Test scores in percent, ascending.
     values: Vec<f64>,
 }
 

@@ -1,8 +1,9 @@
 //! The report: one HTML file, no network, that tells the story of a dataset or of studies.
 //!
-//! Every drawing stands in the page twice, once for a screen and once for a telephone, and takes the page's colours,
-//! light or dark. Its readings come along: a pointer, a finger or the arrow keys show them. For small graphs the page
-//! carries the eigenpairs, and sliders for mu, sigma and epsilon recompute the kernel and what is measured of it.
+//! Every drawing stands in the page twice, once for a screen and once for a telephone, and takes the page's
+//! colours, light or dark. Its readings come along: a pointer, a finger or the arrow keys show them. For
+//! small graphs the page carries the eigenpairs, and sliders for mu, sigma and epsilon recompute the kernel
+//! and what is measured of it.
 
 mod sliders;
 
@@ -13,8 +14,8 @@ use crate::{Error, Figure, Reading, colour};
 
 pub use sliders::INTERACTIVE_LIMIT;
 
-/// A kernel whose diagonal carries more of the weight than this leaves a network nothing but each vertex's own
-/// features. The sliders of the page warn at the same share.
+/// A kernel whose diagonal carries more of the weight than this leaves a network nothing but each vertex's
+/// own features. The sliders of the page warn at the same share.
 pub const NEARLY_IDENTITY: f64 = 0.99;
 
 /// A table; a click, Enter or Space on a heading sorts it.
@@ -128,8 +129,8 @@ impl Report {
         self
     }
 
-    /// A figure with a heading and a caption, as wide as the text. `draw` draws it at any width; of a figure with layers
-    /// the page shows the one its reader picks.
+    /// A figure with a heading and a caption, as wide as the text. `draw` draws it at any width; of a figure
+    /// with layers the page shows the one its reader picks.
     pub fn figure(
         mut self,
         title: &str,
@@ -273,7 +274,8 @@ fn readings_json(wide: &[Reading], narrow: &[Reading]) -> String {
     }))
 }
 
-/// JSON that may stand inside a script element: `<` can only stand inside a string, where it has another spelling.
+/// JSON that may stand inside a script element: `<` can only stand inside a string, where it has another
+/// spelling.
 pub(crate) fn script_json(value: &serde_json::Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }

@@ -11,18 +11,18 @@ use super::{Report, Window, script_json};
 /// The largest graph whose eigenpairs the page carries: 400 vertices are 1.1 MB of text and 50 ms a redraw.
 pub const INTERACTIVE_LIMIT: usize = 400;
 
-/// The most letters of eigenpairs in a page, so that a report on many small graphs stays below 2 MB.
-const CARRIED: usize = 1_100_000;
+/// The most letters of eigenpairs in a page with several graphs, so that it stays below 2 MB.
+const CARRIED: usize = 500_000;
 
 impl Report {
-    /// Sliders that rebuild the kernel in the page from all eigenpairs; a page for a graph that is too large, or
-    /// whose spectrum is not complete, says so instead, and so does a page that carries enough already.
+    /// Sliders that rebuild the kernel in the page from all eigenpairs; a page for a graph that is too large,
+    /// or whose spectrum is not complete, says so instead, and so does a page that carries enough already.
     pub fn interactive(mut self, spectrum: &Spectrum, labels: Option<&[u32]>, window: Window) -> Self {
         if spectrum.nodes() > INTERACTIVE_LIMIT || !spectrum.is_complete() {
             return self.too_large(spectrum.nodes());
         }
         let vectors = STANDARD.encode(fixed_point(spectrum.vectors()));
-        if self.eigenpairs + vectors.len() > CARRIED {
+        if self.eigenpairs > 0 && self.eigenpairs + vectors.len() > CARRIED {
             let text = "The sliders are left out here, as this page would grow beyond 2 MB: write a report of this graph \
                         alone to have them.";
             return self.text("The kernel, by hand", [text]);
@@ -58,8 +58,8 @@ impl Report {
     }
 }
 
-/// Entries of unit vectors in units of 2^-39, five bytes each, the lowest first: exact to 1e-12, at five eighths of the
-/// size of doubles.
+/// Entries of unit vectors in units of 2^-39, five bytes each, the lowest first: exact to 1e-12, at five
+/// eighths of the size of doubles.
 fn fixed_point(entries: &[f64]) -> Vec<u8> {
     let most = (1i64 << 39) - 1;
     let units = entries.iter().map(|entry| ((entry * (most + 1) as f64).round() as i64).clamp(-most, most));

@@ -18,7 +18,7 @@ pub(super) fn tell_kernel(report: Report, subject: &Subject<'_>) -> Result<Repor
     let mut paragraphs = vec![kept(*window, &kernel.report)];
     if let Some(share) = kernel.report.diagonal_share {
         paragraphs.push(format!(
-            "Its diagonal carries {} of its weight: so much of what a network hears at a vertex comes from the vertex itself.",
+            "Its diagonal carries {} of its weight: so much of what a network receives at a vertex comes from the vertex itself.",
             percent(share)
         ));
     }

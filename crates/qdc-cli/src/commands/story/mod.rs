@@ -40,8 +40,8 @@ pub(super) struct Subject<'a> {
     pub(super) best_mu: Option<f64>,
 }
 
-/// A graph: its numbers, its spectrum under the filter, the kernel in words, the graph before and after, where its labels
-/// show, and, if it is small, a kernel to play with.
+/// A graph: its numbers, its spectrum under the filter, the kernel in words, the graph before and after,
+/// where its labels show, and, if it is small, a kernel to play with.
 pub(super) fn tell_graph(
     mut report: Report,
     subject: &Subject<'_>,

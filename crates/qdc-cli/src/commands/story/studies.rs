@@ -1,4 +1,6 @@
-//! Studies: models compared, the table, all trials, and how accuracy depends on the window.
+//! Studies: models compared, the table, all trials, and how scores depend on the window.
+
+use std::collections::BTreeSet;
 
 use qdc_lab::table::Cell;
 use qdc_plot::Report;
@@ -6,7 +8,7 @@ use qdc_plot::figures::{self, ModelScore, TrialPoint};
 use qdc_plot::report::Table;
 
 use super::kernel::IDENTITY;
-use crate::commands::studies::Studies;
+use crate::commands::studies::{Studies, title};
 use crate::failure::Failure;
 
 /// The trial that validation chose of every study.
@@ -14,6 +16,7 @@ pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
     let cells = studies.table.cells.iter().map(|cell| ModelScore {
         dataset: cell.dataset.clone(),
         model: cell.row.model.to_string(),
+        metric: title(&cell.metric),
         mean: cell.test_mean,
         deviation: cell.test_std,
         splits: cell.test.clone(),
@@ -31,28 +34,35 @@ fn of_cell<'a>(studies: &'a Studies, cell: &Cell) -> Option<&'a TrialPoint> {
     )
 }
 
-/// Studies: the models compared, the table, all trials, and how accuracy depends on the window.
+/// Studies: the models compared, the table, all trials, and how scores depend on the window.
 pub(crate) fn tell_studies(mut report: Report, studies: &Studies) -> Result<Report, Failure> {
     let scores = model_scores(studies);
     if !scores.is_empty() {
         let caption = "Of each study, the trial that validation chose. Dot and whisker: mean and standard deviation of its test \
-                       accuracy over the splits; small circles: each split, at the same height in every row; diamonds: the \
+                       score over the splits; small circles: each split, at the same height in every row; diamonds: the \
                        published means.";
-        report = report.figure("Models compared", caption, |width| {
-            figures::comparison("test accuracy (%)", &scores, width)
-        })?;
+        report = report.figure("Models compared", caption, |width| figures::comparison(&scores, width))?;
         report = warn_of_identity(report, &scores).table(&table(studies));
     }
-    let caption = "The spread of test accuracy over all trials of a search. White line: the median trial; ring: the trial that \
+    let caption = "The spread of the test score over all trials of a search. White line: the median trial; ring: the trial that \
                    validation chose.";
     report = report.figure("All trials", caption, |width| figures::violin(&studies.trials, width))?;
     if studies.trials.iter().any(|trial| trial.mu.is_some() && trial.sigma.is_some()) {
-        let caption = "Each mark is a trial: mean test accuracy against the centre (left) and the width (right) of its window.";
-        report = report.figure("Accuracy against μ and σ", caption, |width| {
-            figures::scatter(&studies.trials, width)
-        })?;
+        let caption = "Each mark is a trial: its mean test score against the centre (left) and the width (right) of its window.";
+        let metrics: BTreeSet<&str> = studies.trials.iter().map(|trial| trial.metric.as_str()).collect();
+        let title = match metrics.first() {
+            Some(metric) if metrics.len() == 1 => format!("{} against μ and σ", capitalised(metric)),
+            _ => "Scores against μ and σ".to_owned(),
+        };
+        report = report.figure(&title, caption, |width| figures::scatter(&studies.trials, width))?;
     }
     Ok(report)
+}
+
+/// The word with a capital letter, as a title begins.
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Names the models whose best kernel is nearly the identity.
@@ -82,6 +92,7 @@ fn table(studies: &Studies) -> Table {
         vec![
             cell.dataset.clone(),
             cell.row.model.to_string(),
+            title(&cell.metric),
             both((cell.test_mean, cell.test_std)),
             percent(cell.validation),
             cell.published.map_or(String::new(), both),
@@ -91,11 +102,12 @@ fn table(studies: &Studies) -> Table {
             cell.trials.to_string(),
         ]
     });
-    let columns = ["dataset", "model", "test (%)", "validation", "published", "p", "μ", "σ", "trials"];
+    let columns =
+        ["dataset", "model", "metric", "test (%)", "validation", "published", "p", "μ", "σ", "trials"];
     Table {
         title: "Studies".into(),
-        note: "Each line is the trial that validation chose: test accuracy and its deviation over the splits, validation \
-               accuracy. p: the exact sign-flip test of the paired differences to GCN, with Holm's correction. Press a heading to sort."
+        note: "Each line is the trial that validation chose: the test score and its deviation over the splits, and the \
+               validation score, in percent. p: the exact sign-flip test of the paired differences to GCN, with Holm's correction. Press a heading to sort."
             .into(),
         columns: columns.map(str::to_owned).to_vec(),
         rows: rows.collect(),

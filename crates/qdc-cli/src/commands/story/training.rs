@@ -8,11 +8,19 @@ use qdc_lab::{
     Hyperparameters, Keep, Model, Patience, RewiringKind, RewiringReport, Rewirings, Run, RunRecord, Training,
 };
 use qdc_nn::Cpu;
+use qdc_nn::training::Step;
 use qdc_plot::Report;
 use qdc_plot::figures::{self, Curve, Layer, ModelScore};
 use qdc_plot::report::{NEARLY_IDENTITY, Table, Window};
 
 use crate::failure::Failure;
+
+/// What decides, and is drawn first.
+const VALIDATION: &str = "validation";
+
+/// The curves of a training.
+const PARTS: [(&str, fn(&Step) -> f64); 3] =
+    [(VALIDATION, |step| step.validation), ("test", |step| step.test), ("training", |step| step.train)];
 
 /// Trains models on some splits with default hyper-parameters, kernels with `window`; every step is kept.
 pub(crate) fn train(
@@ -50,9 +58,14 @@ pub(crate) fn train(
     Ok(runs)
 }
 
-/// Training: the runs compared, their table, and how each went, split by split. `made` says how splits were made where
-/// the dataset has none.
-pub(crate) fn tell_training(report: Report, runs: &[Run], made: Option<&str>) -> Result<Report, Failure> {
+/// Training: the runs compared, their table, and how each went, split by split. `made` says how splits were
+/// made where the dataset has none; the curves show the first `shown` splits.
+pub(crate) fn tell_training(
+    report: Report,
+    runs: &[Run],
+    made: Option<&str>,
+    shown: usize,
+) -> Result<Report, Failure> {
     let Some(first) = runs.first() else { return Ok(report) };
     let splits = first.record.splits.len();
     let over = if splits == 1 { "one split".to_owned() } else { format!("{splits} splits") };
@@ -67,13 +80,13 @@ pub(crate) fn tell_training(report: Report, runs: &[Run], made: Option<&str>) ->
              every row. qdc tune searches for better hyper-parameters."
         }
     };
-    let report = report
-        .figure("Networks compared", &caption, |width| figures::comparison(&measure, &scores, width))?;
+    let report = report.figure("Networks compared", &caption, |width| figures::comparison(&scores, width))?;
     let report = report.table(&table(runs, &measure));
-    let layers = layers(runs);
-    let measure = format!("validation {} (%)", first.record.metric.title());
-    let caption = "Validation, step by step, on the split that is picked. A curve ends where fifty steps brought nothing better; \
-                   the dot is the step whose weights were kept.";
+    let layers = layers(runs, shown);
+    let measure = format!("{} (%)", first.record.metric.title());
+    let caption = "Step by step, on the split that is picked. A curve ends where fifty steps brought nothing better on validation; \
+                   the dot is the step whose weights were kept. A network whose training score climbs while the others stay \
+                   behind overfits.";
     Ok(report
         .figure("Training curves", caption, |width| figures::curves("step", &measure, &layers, width))?)
 }
@@ -83,6 +96,7 @@ fn score(run: &Run) -> ModelScore {
     ModelScore {
         dataset: record.dataset.clone(),
         model: record.model.to_string(),
+        metric: record.metric.title().to_owned(),
         mean: record.test_mean,
         deviation: record.test_std,
         splits: record.splits.iter().map(|split| split.test).collect(),
@@ -124,19 +138,20 @@ fn table(runs: &[Run], measure: &str) -> Table {
     }
 }
 
-/// A layer for each split, a curve for each model.
-fn layers(runs: &[Run]) -> Vec<Layer> {
+/// A layer for each split, three curves for each model.
+fn layers(runs: &[Run], shown: usize) -> Vec<Layer> {
     let splits = runs.iter().map(|run| run.curves.len()).min().unwrap_or(0);
-    (0..splits)
+    (0..splits.min(shown))
         .map(|place| {
-            let curves = runs.iter().map(|run| {
-                let scores = &run.record.splits[place];
-                let points: Vec<(f64, f64)> = run.curves[place]
-                    .iter()
-                    .map(|step| (step.step as f64, 100.0 * step.validation))
-                    .collect();
-                let mark = points.iter().copied().find(|point| point.0 == scores.best_step as f64);
-                Curve { name: run.record.model.to_string(), points, mark }
+            let curves = runs.iter().flat_map(|run| {
+                PARTS.into_iter().map(move |(part, score)| {
+                    let steps = run.curves[place].iter();
+                    let points: Vec<(f64, f64)> =
+                        steps.map(|step| (step.step as f64, 100.0 * score(step))).collect();
+                    let best = run.record.splits[place].best_step as f64;
+                    let mark = points.iter().copied().find(|point| part == VALIDATION && point.0 == best);
+                    Curve { name: run.record.model.to_string(), part: part.into(), points, mark }
+                })
             });
             let name = format!("split {}", runs[0].record.splits[place].split);
             Layer { name, curves: curves.collect() }
