@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_data::SpectrumCache;
+use qdc_data::{Budget, SpectrumCache};
 use qdc_lab::tune::{Search, SearchSpace, search, study_name as usual_name};
 use qdc_lab::{Model, Patience};
 use qdc_tune::storage::{self, Memory, Storage};
@@ -59,7 +59,7 @@ pub(crate) fn tune<'py>(
     let made = call.run_beside(py, move |pool, watch| -> Result<_, qdc_lab::Error> {
         let jobs = jobs.unwrap_or_else(|| pool.current_num_threads().min(batch as usize));
         let storage: Box<dyn Storage> = match &study {
-            Some(address) => storage::open(address)?,
+            Some(address) => storage::open(address, Budget::of_this_machine().limit())?,
             None => Box::new(Memory::new()),
         };
         let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());

@@ -4,12 +4,14 @@
 //! the interpreter released, and the caller wakes up a few times a second to look for Ctrl-C and to report.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use qdc_core::Watch;
 use qdc_core::watch::{Observer, PhaseId};
@@ -38,7 +40,14 @@ fn checked_threads(py: Python<'_>, threads: Option<isize>) -> PyResult<Option<us
         Some(count) if count < 1 => {
             Err(parameter_error(py, format!("threads = {count} is out of range: at least 1")))
         }
-        Some(count) => Ok(Some(count as usize)),
+        Some(count) => {
+            let (threads, warning) = qdc_core::sane_threads(count as usize);
+            if let Some(warning) = warning {
+                let warning = CString::new(warning).expect("digits and letters");
+                PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &warning, 1)?;
+            }
+            Ok(Some(threads))
+        }
         None => Ok(None),
     }
 }

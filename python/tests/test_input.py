@@ -157,6 +157,12 @@ def test_parameters_out_of_range_are_refused_by_name(
         qdc.kernel(karate, **options)
 
 
+def test_more_threads_than_the_cores_can_use_are_fewer_with_a_warning(karate: sparse.csr_array) -> None:
+    with pytest.warns(RuntimeWarning, match="60000 threads are more than .* cores can use"):
+        many = qdc.kernel(karate, threads=60000)
+    assert (many != qdc.kernel(karate, threads=1)).nnz == 0
+
+
 def test_rules_are_checked_when_they_are_made() -> None:
     for make in (lambda: qdc.TopK(0), lambda: qdc.TopK(1.5), lambda: qdc.Epsilon(float("nan"))):  # type: ignore[arg-type]
         with pytest.raises(qdc.ParameterError):

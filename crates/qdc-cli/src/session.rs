@@ -16,9 +16,6 @@ use crate::progress::Progress;
 use crate::signals;
 use crate::units::Bytes;
 
-/// The most worker threads for each core; results do not depend on them, and more only cost.
-const THREADS_PER_CORE: usize = 8;
-
 /// The setting a command runs in.
 pub(crate) struct Session {
     /// Progress and cancellation for long functions.
@@ -59,12 +56,9 @@ impl Session {
 
     /// The number of threads asked for, or the most this machine has a use for.
     fn sane_threads(&self, asked: u16) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let most = THREADS_PER_CORE * cores;
-        if usize::from(asked) > most {
-            self.warn(&format!("{asked} threads are more than {cores} cores can use; {most} are started"));
-        }
-        most.min(asked.into())
+        let (threads, warning) = qdc_core::sane_threads(asked.into());
+        warning.into_iter().for_each(|warning| self.warn(&warning));
+        threads
     }
 
     /// The same, without remarks on how things are computed.

@@ -1,4 +1,5 @@
-//! How commands end: exit status, words and JSON for what was typed, what was found, and output nobody can take.
+//! How commands end: exit status, words and JSON for what was typed, what was found, and output nobody can
+//! take.
 
 mod support;
 
@@ -142,4 +143,19 @@ fn commands_that_read_leave_the_data_folder_as_it_was() {
     text(folder.path(), "spectrum er:n=520,p=0.01,seed=3");
     assert!(!folder.path().join("data").exists());
     assert_eq!(std::fs::read_dir(folder.path().join("cache/spectra")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_folder_of_spectra_is_announced_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |graph: &str| {
+        let output = qdc(folder.path(), &format!("spectrum {graph}"));
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let first = said("er:n=501,p=0.02,seed=1");
+    assert!(first.contains("spectra are kept in") && first.contains("QDC_CACHE"), "{first}");
+    let second = said("er:n=501,p=0.02,seed=2");
+    assert!(!second.contains("QDC_CACHE") && second.contains("the spectrum is stored in"), "{second}");
+    assert_eq!(std::fs::read_dir(folder.path().join("cache/spectra")).unwrap().count(), 2);
 }

@@ -1,10 +1,14 @@
-//! Signals, full disks, closed pipes and read-only places: the right status, true words, nothing half-written.
+//! Signals, full disks, closed pipes and read-only places: the right status, true words, nothing
+//! half-written.
+//!
+//! Each function counts the interruptions it made; a wrong ending fails.
 
 #![cfg(target_os = "linux")]
 
 mod support;
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -22,7 +26,8 @@ const LONG: [(&str, &str); 6] = [
     ("report csbm:n=20000 -o r.html", "r.html"),
 ];
 
-/// The same commands on little work, and the file each writes.
+/// The same commands on little work, and the file each writes; a search keeps its study open, and is told
+/// apart.
 const SHORT: [(&str, &str); 5] = [
     ("kernel karate -o q.npz", "q.npz"),
     ("spectrum karate -o s.npz", "s.npz"),
@@ -50,7 +55,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The signals that end a command, and the status of each; SIGHUP where nohup does not hold it off from all of us.
+/// The signals that end a command, and the status of each; SIGHUP where nohup does not hold it off from all
+/// of us.
 fn endings() -> Vec<(&'static str, i32)> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -87,8 +93,34 @@ fn interrupted(folder: &Path, arguments: &str, signals: &[&str]) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// Interrupts commands, and counts how often.
+type Interrupt = fn() -> usize;
+
 #[test]
-fn a_signal_ends_every_command_with_its_status_and_leaves_nothing_half_written() {
+#[allow(clippy::print_stdout)] // the count, for `--nocapture`
+fn every_interruption_ends_with_the_right_status_and_true_words_and_leaves_nothing_half_written() {
+    let kinds: [(&str, Interrupt); 8] = [
+        ("signals", signals_end_every_command),
+        ("second signals", a_second_signal_ends_a_command_at_once),
+        ("stalled downloads", a_stalled_download_is_interrupted),
+        ("full disks", a_full_disk_is_said),
+        ("full devices behind stdout", a_full_stdout_is_said),
+        ("read-only files", read_only_files_stay_as_they_were),
+        ("places that cannot be written", places_that_cannot_be_written_are_refused),
+        ("devices, links and closed pipes", devices_links_and_closed_pipes_take_what_they_get),
+    ];
+    let mut all = 0;
+    for (kind, interrupt) in kinds {
+        let count = interrupt();
+        println!("{count} interruptions by {kind}");
+        all += count;
+    }
+    println!("{all} interruptions, all behaved");
+    assert!(all >= 40, "{all} are too few");
+}
+
+fn signals_end_every_command() -> usize {
+    let mut count = 0;
     for (arguments, file) in LONG {
         for (signal, status) in endings() {
             let folder = tempfile::tempdir().unwrap();
@@ -100,49 +132,85 @@ fn a_signal_ends_every_command_with_its_status_and_leaves_nothing_half_written()
             let names = names(folder.path());
             let left = names.iter().find(|name| name.ends_with(".part") || *name == file);
             assert_eq!(left, None, "{arguments} {signal}");
+            count += 1;
         }
     }
+    count
 }
 
-#[test]
-fn a_second_signal_ends_a_command_at_once_and_json_tells_the_code() {
+fn a_second_signal_ends_a_command_at_once() -> usize {
     let folder = tempfile::tempdir().unwrap();
     let output = interrupted(folder.path(), &format!("{} --json", LONG[1].0), &["-INT", "-TERM"]);
     assert_eq!(output.status.code(), Some(130), "the first signal counts: {}", said(&output));
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["code"], 130, "{object}");
     assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
+    1
 }
 
-#[test]
-fn a_stalled_download_is_interrupted_too() {
+fn a_stalled_download_is_interrupted() -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let open: Vec<_> = listener.incoming().collect(); // taken, and never answered
         drop(open);
     });
-    for (signal, status) in endings() {
+    let endings = endings();
+    for &(signal, status) in &endings {
         let folder = tempfile::tempdir().unwrap();
         let output = interrupted(folder.path(), &format!("data get texas --mirror {address}"), &[signal]);
         assert_eq!(output.status.code(), Some(status), "{}", said(&output));
         assert!(said(&output).contains("interrupted; nothing was written"), "{}", said(&output));
         assert!(names(folder.path()).is_empty(), "{:?}", names(folder.path()));
     }
+    endings.len()
 }
 
-#[test]
-fn a_full_disk_is_said_and_leaves_nothing() {
-    for (arguments, file) in SHORT {
-        // No file may grow beyond a kilobyte.
+/// Runs `arguments` where no file may grow beyond a kilobyte.
+fn on_a_full_disk(folder: &Path, arguments: &str) -> Output {
+    Command::new("sh")
+        .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_qdc")])
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .env("QDC_DATA", folder.join("data"))
+        .env("QDC_CACHE", folder.join("cache"))
+        .output()
+        .unwrap()
+}
+
+/// A server that has 100 kB of zeros for everybody.
+fn generous_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(&[head.as_bytes(), &[0; 100_000]].concat()); // the reader may be gone
+        }
+    });
+    address
+}
+
+fn a_full_disk_is_said() -> usize {
+    // A search and a download have no file that takes its name at the end.
+    let others = [
+        "tune karate --model gcn --trials 1 --study s.db".to_owned(),
+        format!("data get texas --mirror {}", generous_server()),
+    ];
+    for arguments in &others {
         let folder = tempfile::tempdir().unwrap();
-        let output = Command::new("sh")
-            .args(["-c", "ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_qdc")])
-            .args(arguments.split_whitespace())
-            .current_dir(folder.path())
-            .env("QDC_CACHE", folder.path().join("cache"))
-            .output()
-            .unwrap();
+        let output = on_a_full_disk(folder.path(), arguments);
+        let stderr = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        assert!(stderr.contains("error: ") && stderr.contains("hint: "), "{arguments}: {stderr}");
+        let names = names(folder.path());
+        assert!(!names.iter().any(|name| name.ends_with(".part")), "{arguments}: {names:?}");
+    }
+    for (arguments, file) in SHORT {
+        let folder = tempfile::tempdir().unwrap();
+        let output = on_a_full_disk(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments}: {}", said(&output));
         assert!(
             said(&output).contains("cannot write") && said(&output).contains("hint: "),
@@ -158,10 +226,42 @@ fn a_full_disk_is_said_and_leaves_nothing() {
         assert!(folder.path().join(file).is_symlink(), "{arguments}");
         assert_eq!(names(folder.path()).len(), 1, "{arguments}: {:?}", names(folder.path()));
     }
+    others.len() + 2 * SHORT.len()
 }
 
-#[test]
-fn read_only_places_are_refused_and_stay_as_they_were() {
+fn a_full_stdout_is_said() -> usize {
+    for (arguments, _) in SHORT {
+        let folder = tempfile::tempdir().unwrap();
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command(folder.path(), arguments).arg("--json").stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {}", said(&output));
+        assert!(said(&output).contains("No space left"), "{arguments}: {}", said(&output));
+    }
+    SHORT.len()
+}
+
+fn places_that_cannot_be_written_are_refused() -> usize {
+    let mut all: Vec<String> = SHORT
+        .iter()
+        .map(|(arguments, file)| arguments.replace(&format!(" {file}"), &format!(" /proc/{file}")))
+        .collect();
+    all.push("tune karate --model gcn --trials 1 --study /proc/s.db".into());
+    all.push(format!("data get texas --data-dir /proc/data --mirror {}", generous_server()));
+    for arguments in &all {
+        let folder = tempfile::tempdir().unwrap();
+        let output = command(folder.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {}", said(&output));
+        assert!(
+            said(&output).contains("/proc/") && said(&output).contains("hint: "),
+            "{arguments}: {}",
+            said(&output)
+        );
+        assert!(names(folder.path()).is_empty(), "{arguments}: {:?}", names(folder.path()));
+    }
+    all.len()
+}
+
+fn read_only_files_stay_as_they_were() -> usize {
     use std::os::unix::fs::PermissionsExt;
     for (arguments, file) in SHORT {
         let folder = tempfile::tempdir().unwrap();
@@ -174,10 +274,10 @@ fn read_only_places_are_refused_and_stay_as_they_were() {
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
         assert_eq!(names(folder.path()).len(), 1, "{:?}", names(folder.path()));
     }
+    SHORT.len()
 }
 
-#[test]
-fn devices_links_and_closed_pipes_take_what_they_get() {
+fn devices_links_and_closed_pipes_take_what_they_get() -> usize {
     for (arguments, file) in SHORT {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/null", folder.path().join(file)).unwrap();
@@ -191,4 +291,10 @@ fn devices_links_and_closed_pipes_take_what_they_get() {
     let folder = tempfile::tempdir().unwrap();
     let output = command(folder.path(), "kernel karate -o - --quiet").output().unwrap();
     assert!(output.status.success() && output.stdout.starts_with(b"row,column,value\n"), "{}", said(&output));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let arguments = "tune karate --model gcn --trials 1 --study s.db";
+    let output = command(folder.path(), arguments).stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{arguments}: {}", said(&output));
+    SHORT.len() + 2
 }

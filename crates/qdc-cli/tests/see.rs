@@ -72,7 +72,7 @@ fn a_study_without_test_attributes_draws_nothing_and_says_why() {
     study.tell(&asked, Outcome::complete(0.5)).unwrap();
     for command in ["figure violin bare.db -o v.svg", "figure all bare.db -o all", "report bare.db -o r.html"]
     {
-        refused(folder.path(), command, 1, "bare.db holds no finished trial with a test accuracy");
+        refused(folder.path(), command, 1, "bare.db holds no finished trial with a test score");
     }
     refused(folder.path(), "figure violin -o v.svg", 2, "needs a study");
     refused(folder.path(), "figure scatter none.db -o v.svg", 1, "there is no study file none.db");

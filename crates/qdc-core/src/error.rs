@@ -129,7 +129,7 @@ pub enum Error {
     },
 
     /// A parameter lies outside its range.
-    #[error("{name} = {value} is out of range: {requirement}")]
+    #[error("{name} = {} is out of range: {requirement}", brief(*value))]
     Parameter {
         /// The name users type.
         name: &'static str,
@@ -277,6 +277,15 @@ pub enum Error {
     /// The work was abandoned because the watch asked for it.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// A number in a message: 0.5, 300, 1e300.
+fn brief(value: f64) -> String {
+    if value != 0.0 && value.is_finite() && !(1e-6..1e15).contains(&value.abs()) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
+    }
 }
 
 impl Error {

@@ -1,8 +1,9 @@
 //! The memory that reading a file or making a graph may take.
 //!
-//! A [`Budget`] is a limit. Each file or graph opens an [`Account`] on it, counts there what it holds, and allocates
-//! through it, so that neither a small file that unpacks to terabytes nor a number in a generator's name can exhaust
-//! the memory or end the process: both are [`Error::Memory`], with the file, the array, and the bytes.
+//! A [`Budget`] is a limit. Each file or graph opens an [`Account`] on it, counts there what it holds, and
+//! allocates through it, so that neither a small file that unpacks to terabytes nor a number in a generator's
+//! name can exhaust the memory or end the process: both are [`Error::Memory`], with the file, the array, and
+//! the bytes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,8 +30,9 @@ impl Budget {
         Self { limit }
     }
 
-    /// Three quarters of the memory this process can have: what is free, what its control group leaves, and what its
-    /// address-space limit leaves, whichever is least. Four gigabytes where the system tells none of them.
+    /// Three quarters of the memory this process can have: what is free, what its control group leaves, and
+    /// what its address-space limit leaves, whichever is least. Four gigabytes where the system tells none of
+    /// them.
     pub fn of_this_machine() -> Self {
         let available = [free_memory(), group_memory(), address_space()].into_iter().flatten().min();
         Self { limit: available.map_or(4_000_000_000, |bytes| bytes / 4 * 3) }
@@ -39,6 +41,14 @@ impl Budget {
     /// The limit in bytes.
     pub fn limit(self) -> u64 {
         self.limit
+    }
+
+    /// Whether `what` of the file `path` may hold so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if that is more than the limit.
+    pub fn allow(self, path: &Path, what: &str, bytes: u64) -> Result<(), Error> {
+        self.account(path).charge::<u8>(what, usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
     /// An account for one file, or for what is called `path`.
@@ -111,8 +121,8 @@ impl Account {
         Ok(())
     }
 
-    /// Counts what `Graph::from_edges` and its like need for so many vertices and listed edges: the edges sorted, the
-    /// merged ones, and the adjacency with both orientations, 32 bytes a vertex and 72 an edge.
+    /// Counts what `Graph::from_edges` and its like need for so many vertices and listed edges: the edges
+    /// sorted, the merged ones, and the adjacency with both orientations, 32 bytes a vertex and 72 an edge.
     pub(crate) fn charge_graph(&self, nodes: usize, edges: usize) -> Result<(), Error> {
         self.charge::<[u64; 4]>("the graph's vertices", nodes)?;
         self.charge::<[u64; 9]>("the graph's edges", edges)
@@ -129,8 +139,11 @@ impl Account {
     }
 }
 
-/// A file's whole content, counted.
-pub(crate) fn read_file(path: &Path, budget: Budget) -> Result<Vec<u8>, Error> {
+/// A file's whole content.
+///
+/// # Errors
+/// [`Error::Memory`] if it is larger than `budget`; [`Error::Read`] if it cannot be read.
+pub fn read_file(path: &Path, budget: Budget) -> Result<Vec<u8>, Error> {
     use std::io::Read;
     let fail = |source| Error::Read { path: path.into(), source };
     let mut file = std::fs::File::open(path).map_err(fail)?;

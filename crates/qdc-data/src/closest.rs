@@ -6,8 +6,8 @@ pub fn by_closeness(name: &str, mut known: Vec<String>) -> Vec<String> {
     known
 }
 
-/// The number of letters to insert, drop, change, or swap with their neighbour, to turn one word into the other
-/// (the optimal string alignment distance).
+/// The number of letters to insert, drop, change, or swap with their neighbour, to turn one word into the
+/// other (the optimal string alignment distance).
 pub(crate) fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];

@@ -26,8 +26,8 @@ pub fn cache_folder() -> PathBuf {
     set("QDC_CACHE").unwrap_or_else(user_folder)
 }
 
-/// `qdc` in the user's cache folder. Where the system knows no home, `.qdc` in the working folder: a folder in the
-/// shared temporary directory could be prepared by somebody else.
+/// `qdc` in the user's cache folder. Where the system knows no home, `.qdc` in the working folder: a folder
+/// in the shared temporary directory could be prepared by somebody else.
 fn user_folder() -> PathBuf {
     let home_cache = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
     let cache = set("XDG_CACHE_HOME")
@@ -57,8 +57,9 @@ pub struct Checked {
     pub name: String,
     /// Files looked at.
     pub files: usize,
-    /// `checksums` of original files; `counts` of vertices, edges, features and classes of a one-file archive, whose
-    /// bytes depend on the program that wrote it.
+    /// `checksums` of original files; the `content` of a one-file archive, whose bytes depend on the program
+    /// that wrote it; its `counts` of vertices, edges, features and classes where no hash of the content is
+    /// known.
     pub by: &'static str,
 }
 
@@ -125,7 +126,8 @@ impl DataDir {
                 (files.len(), "checksums")
             }
             Some(Place::Archive(path)) => {
-                let found = read_dataset(&path, self.budget)?.statistics()?;
+                let dataset = read_dataset(&path, self.budget)?;
+                let found = dataset.statistics()?;
                 let found = [found.nodes, found.edges, found.features, found.classes];
                 let expected = [entry.nodes, entry.edges, entry.features, entry.classes];
                 if found != expected {
@@ -134,7 +136,17 @@ impl DataDir {
                     return Err(Error::malformed(&path, "the dataset", problem)
                         .remedy("it holds another dataset; remove it and run `qdc data get`"));
                 }
-                (1, "counts")
+                let hash = dataset.hash().to_string();
+                match entry.content() {
+                    Some(expected) if expected != hash => {
+                        let problem = format!("the hash of its content is {hash}, should be {expected}");
+                        return Err(Error::malformed(&path, "the dataset", problem).remedy(
+                            "graph, features, labels or splits are others; remove it and run `qdc data get`",
+                        ));
+                    }
+                    Some(_) => (1, "content"),
+                    None => (1, "counts"),
+                }
             }
         };
         Ok(Checked { name: name.into(), files, by })

@@ -1,5 +1,6 @@
 //! A dataset: a graph whose vertices have features and labels, and the splits it is scored on.
 
+use qdc_core::hash::{ContentHash, Digest};
 use qdc_core::{Features, Graph, Homophily, Metric, Split, UNLABELLED, homophily, order};
 use serde::Serialize;
 
@@ -15,7 +16,8 @@ pub struct Dataset {
     pub graph: Graph,
     /// One row for each vertex.
     pub features: Features,
-    /// The class of each vertex, below [`Dataset::classes`], or [`UNLABELLED`]; no split has an unlabelled vertex.
+    /// The class of each vertex, below [`Dataset::classes`], or [`UNLABELLED`]; no split has an unlabelled
+    /// vertex.
     pub labels: Vec<u32>,
     /// Number of classes.
     pub classes: usize,
@@ -50,6 +52,37 @@ impl Dataset {
     /// The metric results on this dataset are usually given in: the registry's, or accuracy.
     pub fn usual_metric(&self) -> Metric {
         Entry::find(&self.name).map_or_else(Metric::default, |entry| entry.metric)
+    }
+
+    /// A hash of everything but the name: that of the same dataset, whatever kind of file it was read from.
+    pub fn hash(&self) -> ContentHash {
+        let graph = self.graph.hash().to_string();
+        let mut digest = Digest::new("dataset").text(&graph).indices(&self.labels);
+        digest = digest.sizes(&[self.features.rows(), self.features.columns()]);
+        for row in 0..self.features.rows() {
+            let (columns, bits) = self.entries(row);
+            digest = digest.indices(&columns).indices(&bits);
+        }
+        for split in &self.splits {
+            digest = digest.indices(split.train()).indices(split.validation()).indices(split.test());
+        }
+        digest.finish()
+    }
+
+    /// The features of a vertex that are not 0: their columns, and their bits.
+    fn entries(&self, row: usize) -> (Vec<u32>, Vec<u32>) {
+        let there = |(_, value): &(u32, f32)| *value != 0.0;
+        let bits = |(column, value): (u32, f32)| (column, value.to_bits());
+        match &self.features {
+            Features::Sparse(matrix) => {
+                let (columns, values) = matrix.row(row);
+                columns.iter().copied().zip(values.iter().copied()).filter(there).map(bits).unzip()
+            }
+            Features::Dense { columns, values } => {
+                let row = &values[row * columns..(row + 1) * columns];
+                (0u32..).zip(row.iter().copied()).filter(there).map(bits).unzip()
+            }
+        }
     }
 
     /// Counts and homophily.

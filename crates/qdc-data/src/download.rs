@@ -1,9 +1,9 @@
 //! Fetching the original files of a dataset over HTTPS, each checked against its pinned checksum.
 //!
-//! A file is held in memory until it is whole (the largest has 8 MB), taken up again where a transfer broke off, and
-//! written only when size and checksum are right. The transfer runs on a thread of its own, so that a connection that
-//! stalls never keeps a stop waiting. A lock on the folder lets several processes fetch into it one after the other.
-//! Proxies come from the environment (`HTTPS_PROXY`, ...).
+//! A file is held in memory until it is whole (the largest has 8 MB), taken up again where a transfer broke
+//! off, and written only when size and checksum are right. The transfer runs on a thread of its own, so that
+//! a connection that stalls never keeps a stop waiting. A lock on the folder lets several processes fetch
+//! into it one after the other. Proxies come from the environment (`HTTPS_PROXY`, ...).
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -51,7 +51,8 @@ pub struct Downloaded {
 /// `mirror` replaces [`HOST`]: an address below which the files lie as OWNER/REPOSITORY/COMMIT/PATH.
 ///
 /// # Errors
-/// [`Error::UnknownDataset`], [`Error::Write`], [`Error::Download`] with every file still missing, and an interruption.
+/// [`Error::UnknownDataset`], [`Error::Write`], [`Error::Download`] with every file still missing, and an
+/// interruption.
 pub fn download(
     folder: &DataDir,
     name: &str,
@@ -94,8 +95,8 @@ pub fn download(
     })
 }
 
-/// Makes the folder and locks it until the file returned is dropped. Where the system has no such locks, nothing is
-/// locked: every file is written whole all the same.
+/// Makes the folder and locks it until the file returned is dropped. Where the system has no such locks,
+/// nothing is locked: every file is written whole all the same.
 fn lock(folder: &Path, watch: &Watch) -> Result<Option<File>, Error> {
     let fail = |source| Error::Write { path: folder.into(), source };
     fs::create_dir_all(folder).map_err(fail)?;

@@ -1,6 +1,8 @@
-//! One function for each reader that takes whatever bytes there are and must neither panic nor exhaust the memory.
+//! One function for each reader that takes whatever bytes there are and must neither panic nor exhaust the
+//! memory.
 //!
-//! `fuzz/` drives them with cargo-fuzz; the tests here drive them with mutated real files, a little in every run.
+//! `fuzz/` drives them with cargo-fuzz; the tests here drive them with mutated real files, a little in every
+//! run.
 
 use std::path::Path;
 

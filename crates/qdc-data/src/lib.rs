@@ -1,8 +1,9 @@
-//! Data of qdc: the nine datasets and where they come from, the files graphs and matrices are kept in, generators.
+//! Data of qdc: the nine datasets and where they come from, the files graphs and matrices are kept in,
+//! generators.
 //!
-//! [`load`] gives a dataset by name; [`open`] understands whatever a user may call a graph: a dataset, a file, a
-//! generator. [`matrix`] and [`npz`] read and write sparse matrices and arrays. Every error names the file and the
-//! place; nothing a file contains can cause a panic.
+//! [`load`] gives a dataset by name; [`open`] understands whatever a user may call a graph: a dataset, a
+//! file, a generator. [`matrix`] and [`npz`] read and write sparse matrices and arrays. Every error names the
+//! file and the place; nothing a file contains can cause a panic.
 //!
 //! ```
 //! use qdc_data::{DataDir, EdgeReading};
@@ -35,7 +36,7 @@ mod source;
 mod spectrum_cache;
 mod splits;
 
-pub use budget::{Budget, read_text};
+pub use budget::{Budget, read_file, read_text};
 pub use data_dir::{Checked, DataDir, NAMES, PUBLISHED, Place, cache_folder};
 pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};
@@ -46,12 +47,18 @@ pub use source::{EdgeReading, Source, open};
 pub use spectrum_cache::{SpectrumCache, StoredSpectrum};
 pub use splits::{SPLITS, Shares, random_splits};
 
+/// The hexadecimal digits of a hash, two for each byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A path in a report: what is no Unicode is replaced, since JSON can hold nothing else.
 pub(crate) fn lossy_path<S: serde::Serializer>(path: &std::path::Path, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&path.display())
 }
 
-/// Loads one of the nine datasets from the folder `QDC_DATA`, or the user's cache folder where that is not set.
+/// Loads one of the nine datasets from the folder `QDC_DATA`, or the user's cache folder where that is not
+/// set.
 pub fn load(name: &str) -> Result<Dataset, Error> {
     DataDir::from_environment().load(name)
 }

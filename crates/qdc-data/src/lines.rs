@@ -11,7 +11,8 @@ use flate2::write::GzEncoder;
 use crate::Error;
 use crate::output::OutputFile;
 
-/// Lines longer than this are no text of ours; the limit keeps a file without line ends from filling the memory.
+/// Lines longer than this are no text of ours; the limit keeps a file without line ends from filling the
+/// memory.
 const LONGEST: u64 = 64 << 20;
 
 /// Whether the name ends in `.gz`.

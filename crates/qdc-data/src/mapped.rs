@@ -26,8 +26,8 @@ impl Mapped {
         if file.metadata()?.len() != (start + 8 * count) as u64 {
             return Ok(None);
         }
-        // SAFETY: a mapping is sound as long as nobody changes the file. Stored spectra are written under another name
-        // and renamed, never changed in place; removing one leaves the mapping alive.
+        // SAFETY: a mapping is sound as long as nobody changes the file. Stored spectra are written under
+        // another name and renamed, never changed in place; removing one leaves the mapping alive.
         let map = Arc::new(unsafe { Mmap::map(file)? });
         Ok((map.len() == start + 8 * count).then_some(Self { map, start, count }))
     }
@@ -45,8 +45,9 @@ impl Mapped {
 impl AsRef<[f64]> for Mapped {
     fn as_ref(&self) -> &[f64] {
         let bytes = &self.map[self.start..self.start + 8 * self.count];
-        // SAFETY: by the invariant the bytes hold `count` numbers, and every pattern of bits is an f64; a mapping
-        // starts at a page, so a multiple of 8 is aligned. The slice lives no longer than the mapping.
+        // SAFETY: by the invariant the bytes hold `count` numbers, and every pattern of bits is an f64; a
+        // mapping starts at a page, so a multiple of 8 is aligned. The slice lives no longer than the
+        // mapping.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<f64>(), self.count) }
     }
 }

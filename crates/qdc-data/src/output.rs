@@ -1,8 +1,8 @@
 //! The one way to write a file: whole or not at all, through links, devices and pipes.
 //!
-//! A regular file grows under a temporary name in its own folder and takes its name when it is whole. A link stays a
-//! link: what it points at is replaced. A device or a pipe is never replaced; its bytes are kept aside and sent when
-//! they are whole. The name `-` stands for stdout.
+//! A regular file grows under a temporary name in its own folder and takes its name when it is whole. A link
+//! stays a link: what it points at is replaced. A device or a pipe is never replaced; its bytes are kept
+//! aside and sent when they are whole. The name `-` stands for stdout.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -50,8 +50,8 @@ fn files() -> MutexGuard<'static, Files> {
     FILES.lock().unwrap_or_else(PoisonError::into_inner) // whole after every operation
 }
 
-/// Removes every temporary file of this process and refuses new ones: the process is about to end at once, and what it
-/// holds will not be dropped.
+/// Removes every temporary file of this process and refuses new ones: the process is about to end at once,
+/// and what it holds will not be dropped.
 pub fn abandon_all() {
     let mut files = files();
     files.abandoned = true;
@@ -79,7 +79,8 @@ impl OutputFile {
     /// Begins the file `path`.
     ///
     /// # Errors
-    /// [`Error::Write`] where `path` is a folder, a file marked read-only, or in a folder that cannot be written.
+    /// [`Error::Write`] where `path` is a folder, a file marked read-only, or in a folder that cannot be
+    /// written.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let target = Target::create(path).map_err(|source| Error::Write { path: path.into(), source })?;
         Ok(Self { path: path.into(), writer: BufWriter::with_capacity(1 << 16, target) })
@@ -141,8 +142,8 @@ fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == OsStr::new("-")
 }
 
-/// Whether a file of this name exists and is no regular file, or is one that this process already holds open under a
-/// name of the system (`/dev/stdout`): such a file must not be replaced.
+/// Whether a file of this name exists and is no regular file, or is one that this process already holds open
+/// under a name of the system (`/dev/stdout`): such a file must not be replaced.
 fn is_written_through(path: &Path) -> bool {
     let system = path.is_absolute() && (path.starts_with("/dev") || path.starts_with("/proc"));
     fs::metadata(path).is_ok_and(|found| !found.is_dir() && (system || !found.is_file()))
@@ -236,7 +237,8 @@ pub fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<
     file.commit()
 }
 
-/// A temporary file in the folder of `target`, with the permissions of the file it replaces, or those any new one has.
+/// A temporary file in the folder of `target`, with the permissions of the file it replaces, or those any new
+/// one has.
 fn temporary_beside(target: &Path, replaced: Option<Permissions>) -> io::Result<NamedTempFile> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();

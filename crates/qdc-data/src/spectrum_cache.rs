@@ -1,9 +1,11 @@
-//! Complete spectra on disk: computed once for each graph, mapped into memory for every filter and every mu after that.
+//! Complete spectra on disk: computed once for each graph, mapped into memory for every filter and every mu
+//! after that.
 //!
-//! A file is named by the SHA-256 of the transition matrix and holds, after a header of one page, the eigenvalues
-//! and the eigenvectors column after column, in the byte order of the machine that wrote it. The last sixteen
-//! digits of the page are a checksum of everything else in the file. It is checked whenever the file is opened, which
-//! takes one pass over the file. A file is written whole or not at all and never changed.
+//! A file is named by the SHA-256 of the transition matrix and holds, after a header of one page, the
+//! eigenvalues and the eigenvectors column after column, in the byte order of the machine that wrote it. The
+//! last sixteen digits of the page are a checksum of everything else in the file. It is checked whenever the
+//! file is opened, which takes one pass over the file. A file is written whole or not at all and never
+//! changed.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,9 +19,9 @@ use qdc_core::{Eigensolver, Spectrum, Transition, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Error;
 use crate::mapped::Mapped;
 use crate::output::write_file;
+use crate::{Error, hexadecimal};
 
 /// The header's size: a page, so that the numbers behind it are aligned.
 const HEADER: usize = 4096;
@@ -85,10 +87,11 @@ impl SpectrumCache {
         &self.folder
     }
 
-    /// The complete spectrum: from its file if there is a sound one, else computed and, from five hundred vertices
-    /// on, stored.
+    /// The complete spectrum: from its file if there is a sound one, else computed and, from five hundred
+    /// vertices on, stored.
     ///
-    /// A damaged file is replaced, and a folder that cannot be written costs only the saving; the watch is told of both.
+    /// A damaged file is replaced, and a folder that cannot be written costs only the saving; the watch is
+    /// told of both.
     pub fn load_or_compute(
         &self,
         transition: &Transition,
@@ -209,7 +212,7 @@ impl SpectrumCache {
         matrix.pointers().iter().for_each(|&pointer| digest.update((pointer as u64).to_le_bytes()));
         matrix.indices().iter().for_each(|index| digest.update(index.to_le_bytes()));
         matrix.values().iter().for_each(|value| digest.update(value.to_le_bytes()));
-        let fingerprint: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let fingerprint = hexadecimal(&digest.finalize());
         (self.folder.join(format!("{}.{EXTENSION}", &fingerprint[..32])), fingerprint)
     }
 }
@@ -226,7 +229,14 @@ impl SpectrumStore for SpectrumCache {
         if transition.nodes() < WORTH_KEEPING {
             return;
         }
+        let first = !self.folder.exists();
         match self.store(transition, spectrum) {
+            // The folder is announced when it is made, and not again.
+            Ok(_) if first => watch.note(&format!(
+                "spectra are kept in {} from now on, to be found again; QDC_CACHE or --cache-dir names another folder, and \
+                 `qdc cache clear` empties it",
+                self.folder.display()
+            )),
             Ok(path) => watch.note(&format!("the spectrum is stored in {}", path.display())),
             Err(error) => watch.note(&format!("the spectrum is not stored: {error}")),
         }

@@ -55,8 +55,8 @@ impl FromStr for Shares {
     }
 }
 
-/// Ten random splits, each class divided by the same shares (as the published splits are). Vertices without a label are
-/// in none.
+/// Ten random splits, each class divided by the same shares (as the published splits are). Vertices without a
+/// label are in none.
 ///
 /// The result depends on the labels, the shares and the seed alone.
 pub fn random_splits(labels: &[u32], shares: Shares, seed: u64) -> Vec<Split> {

@@ -1,7 +1,29 @@
-//! The datasets known by name: original files and one-file archives must agree, and the published numbers must come out.
+//! The datasets known by name: original files and one-file archives must agree, and the published numbers
+//! must come out.
 
 use qdc_core::Metric;
 use qdc_data::{Budget, DataDir, PUBLISHED, REGISTRY, read_dataset};
+
+#[test]
+fn a_dataset_has_one_hash_whatever_file_it_comes_from_and_the_registry_knows_it() {
+    let Some(folder) = qdc_testing::data_dir() else { return };
+    let mut seen = 0;
+    for name in qdc_data::NAMES {
+        let Ok(one) = DataDir::new(&folder).load(name) else { continue };
+        if let Ok(originals) = DataDir::new(folder.join("raw")).load(name) {
+            assert_eq!(originals.hash(), one.hash(), "{name}");
+        }
+        assert_eq!(DataDir::new(&folder).check(name).unwrap().by, "content", "{name}: {}", one.hash());
+        let mut changed = one.clone();
+        changed.splits.swap(0, 1);
+        assert_ne!(changed.hash(), one.hash(), "{name}");
+        let mut changed = one.clone();
+        changed.labels.swap(0, one.labels.iter().position(|&label| label != one.labels[0]).unwrap());
+        assert_ne!(changed.hash(), one.hash(), "{name}");
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
 
 #[test]
 fn the_original_files_give_exactly_what_the_archives_hold() {

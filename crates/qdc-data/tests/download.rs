@@ -154,6 +154,22 @@ fn a_dataset_is_fetched_once_and_loads() {
 }
 
 #[test]
+fn four_downloads_at_once_fetch_every_file_once() {
+    let Some(originals) = originals() else { return };
+    let server = Server::start(originals, "none", Manner::Honest);
+    let folder = tempfile::tempdir().unwrap();
+    let fetch = || download(&DataDir::new(folder.path()), "texas", Some(&server.address), &Watch::silent());
+    let reports: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4).map(|_| scope.spawn(fetch)).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap().unwrap()).collect()
+    });
+    assert_eq!(reports.iter().map(|report| report.fetched).sum::<usize>(), 12);
+    assert!(reports.iter().all(|report| report.fetched + report.present == 12));
+    assert_eq!(server.requests().len(), 12);
+    assert!(leftovers(&folder).is_empty());
+}
+
+#[test]
 fn a_broken_transfer_goes_on_where_it_stopped() {
     let Some((folder, server, outcome)) = fetch("graph_edges", Manner::BreaksOffOnce) else { return };
     outcome.unwrap();

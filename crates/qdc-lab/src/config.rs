@@ -20,8 +20,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use qdc_core::Metric;
+use qdc_data::Budget;
 use qdc_tune::storage::{Storage, StudyRecord};
 use qdc_tune::{State, Trial};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -121,20 +123,59 @@ impl ScheduleConfig {
     }
 }
 
+/// The largest TOML file that is read. A run or a space is a page of text; parsed, a byte may take a hundred.
+const LARGEST: u64 = 1_000_000;
+
+/// The most seeds of a run.
+pub const MOST_SEEDS: u64 = 1_000_000;
+
+/// The text of a TOML file, or why there is none.
+pub(crate) fn read_toml(path: &Path) -> Result<String, String> {
+    match qdc_data::read_text(path, Budget::bytes(LARGEST)) {
+        Err(qdc_data::Error::Memory { .. }) => Err(format!("it has more than {LARGEST} bytes")),
+        Err(qdc_data::Error::Read { source, .. }) => Err(source.to_string()),
+        text => text.map_err(|error| error.to_string()),
+    }
+}
+
+/// What a TOML text says. Numbers that are not finite are refused here: in JSON, which values are kept in, they would
+/// become null, which stands for a value that is not set.
+pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    if let Some((name, number)) = table.iter().find_map(|(name, value)| Some((name, not_finite(value)?))) {
+        return Err(format!("{name} holds {number}, which is no finite number"));
+    }
+    toml::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The first number in a value that is not finite.
+fn not_finite(value: &toml::Value) -> Option<f64> {
+    match value {
+        toml::Value::Float(number) => (!number.is_finite()).then_some(*number),
+        toml::Value::Array(values) => values.iter().find_map(not_finite),
+        toml::Value::Table(values) => values.values().find_map(not_finite),
+        _ => None,
+    }
+}
+
 impl Config {
     /// Reads a TOML file.
     ///
     /// # Errors
-    /// If it cannot be read, or is no configuration.
+    /// If it cannot be read, is no configuration, or has names and values that are not its model's.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let wrong = |problem: String| Error::Configuration { path: path.into(), problem };
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        Self::from_toml(&text).map_err(wrong)
+        let config = Self::from_toml(&read_toml(path).map_err(wrong)?).map_err(wrong)?;
+        config.hyperparameters().map_err(|error| wrong(error.to_string()))?;
+        Ok(config)
     }
 
     /// Reads a text; says what is wrong with it.
     pub fn from_toml(text: &str) -> Result<Self, String> {
-        let config: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        let config: Self = parse_toml(text)?;
+        if let Some(seeds) = config.seeds.filter(|seeds| !(1..=MOST_SEEDS).contains(seeds)) {
+            return Err(format!("seeds = {seeds}: it must be from 1 to {MOST_SEEDS}"));
+        }
         match (&config.model, config.tower.is_empty()) {
             (Some(_), false) => Err("it has both a model and towers".into()),
             (None, true) => Err("it has neither a model nor a [[tower]]".into()),
@@ -291,9 +332,23 @@ mod tests {
             ("model = 'gnc'", "gnc"),
             ("model = 'gcn'\nsteps = 3", "steps"),
             ("model = 'gcn'\n[schedule]\nmax_step = 3", "max_step"),
+            ("model = 'gcn'\nseeds = 9223372036854775807", "seeds = 9223372036854775807"),
+            ("model = 'gcn'\nseeds = 0", "seeds = 0"),
+            ("model = 'gcn'\n[hyperparameters]\ndropout = nan", "hyperparameters holds NaN"),
         ] {
             let problem = Config::from_toml(text).unwrap_err();
             assert!(problem.contains(word), "{text}: {problem}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        for (text, word) in [
+            ("model = 'gcn'\n[hyperparameters]\nhidden = 0".to_owned(), "hidden = 0"),
+            ("#".repeat(1_000_001), "more than 1000000 bytes"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Config::read(&path).unwrap_err();
+            assert!(error.to_string().contains(word) && error.to_string().contains("run.toml"), "{error}");
+            assert!(!error.is_usage(), "what stands in a file was not typed: {error}");
         }
         let error = Config::from_toml("[[tower]]\nnetwork = 'gcn'\nmu = 0.5").unwrap().hyperparameters();
         assert!(error.unwrap_err().to_string().contains("tower1_mu"));

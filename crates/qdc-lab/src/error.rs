@@ -129,10 +129,10 @@ pub enum Error {
         problem: String,
     },
 
-    /// A saved model's configuration cannot be read.
-    #[error("{path} is not a saved model of this program: {problem}")]
+    /// A configuration, a saved model's or that of a run, cannot be used.
+    #[error("{path} is no configuration of this program: {problem}")]
     Configuration {
-        /// The saved model's file.
+        /// The file.
         path: std::path::PathBuf,
         /// What is wrong.
         problem: String,
@@ -255,6 +255,13 @@ impl Error {
             Self::Tune(error) => error.hint(),
             Self::SearchSpace { .. } => {
                 Some("qdc space show paper --model gcn+qdc shows one that works".into())
+            }
+            Self::Configuration { .. } => Some(
+                "name a model that qdc train --save wrote, or a file of a run as docs/guides/train.md shows"
+                    .into(),
+            ),
+            Self::OverMemory { .. } => {
+                Some("allow more with --memory, or choose a smaller network (hidden, layers)".into())
             }
             Self::Network(error) => error.hint(),
             Self::Data(error) => error.hint(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use qdc_core::{Features, Metric};
-use qdc_data::Dataset;
+use qdc_data::{Dataset, hexadecimal};
 use qdc_tune::{Distribution, Pruning, Sampler};
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -100,7 +100,7 @@ fn hash<'a>(lists: impl IntoIterator<Item = &'a [u32]>) -> String {
 }
 
 fn written(hash: &[u8]) -> String {
-    hash.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash[..DIGITS / 2])
 }
 
 /// How points of a space are chosen.

@@ -8,18 +8,15 @@
 //! ```
 //! or a sum, `name = "sum"` with a list of `[[filter.terms]]`, each a `weight` and a `filter`.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use qdc_core::Filter;
 use qdc_data::output::write_file;
 use serde::{Deserialize, Serialize};
 
+use crate::config::{parse_toml, read_toml};
 use crate::run::Run;
 use crate::{Error, Scores};
-
-/// A filter takes a few lines; a file beyond this is something else.
-const LONGEST: u64 = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,13 +30,7 @@ struct FilterFile {
 /// If it cannot be read, has anything else in it, or a parameter is out of range.
 pub fn read_filter(path: &Path) -> Result<Filter, Error> {
     let wrong = |problem: String| Error::FilterFile { path: path.into(), problem };
-    let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let mut text = String::new();
-    file.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
-    if text.len() as u64 > LONGEST {
-        return Err(wrong(format!("it has more than {LONGEST} bytes")));
-    }
-    let file: FilterFile = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let file: FilterFile = parse_toml(&read_toml(path).map_err(wrong)?).map_err(wrong)?;
     Ok(file.filter)
 }
 

@@ -19,7 +19,7 @@ pub mod tune;
 
 pub use architecture::architecture;
 pub use bank::{ChannelSet, Learned, Preset, STARTS, Share, Window, bank_features};
-pub use config::{Config, ScheduleConfig, TowerConfig};
+pub use config::{Config, MOST_SEEDS, ScheduleConfig, TowerConfig};
 pub use ensemble::Ensemble;
 pub use error::Error;
 pub use experiment::{DatasetIdentity, Experiment};

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use qdc_core::{Metric, Watch};
+use qdc_core::{Features, Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Trained};
 use qdc_nn::{
-    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainer, probabilities,
+    Architecture, Batch, BatchRun, Footprint, Inputs, Learner, Matrix, Network, Pass, Saved, Shape, Trainer,
+    probabilities,
 };
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -29,6 +30,22 @@ pub(crate) enum Prepared {
     },
     /// Channels.
     Bank(PreparedBank),
+}
+
+/// What one run of a network takes, in bytes, counted before anything of it is built.
+fn footprint(architecture: &Architecture, dataset: &Dataset, rewired: &[Rewired]) -> u64 {
+    let feature_entries = match &dataset.features {
+        Features::Sparse(matrix) => Some(matrix.entries()),
+        Features::Dense { .. } => None,
+    };
+    let shape = Shape {
+        nodes: dataset.graph.nodes(),
+        features: dataset.features.columns(),
+        feature_entries,
+        matrix_entries: rewired.iter().map(|made| made.matrix.matrix().entries()).collect(),
+    };
+    let Footprint { shared, run } = Footprint::of(architecture, &shape);
+    shared.saturating_add(run)
 }
 
 /// What Adam wants to know.
@@ -54,8 +71,12 @@ impl Prepared {
             return Ok((Self::Bank(bank), Vec::new()));
         }
         let rewired = rewirings.of_model(values, seed, watch)?;
-        let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
         let architecture = architecture(values, classes);
+        let needed = footprint(&architecture, dataset, &rewired);
+        if let Some(limit) = rewirings.resources().memory.filter(|&limit| needed > limit) {
+            return Err(Error::OverMemory { needed, limit });
+        }
+        let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
         Ok((Self::Towers { architecture, inputs: inputs(dataset, values, matrices)? }, rewired))
     }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use qdc_core::{Graph, Metric, Resources, Split, Watch};
-use qdc_data::Dataset;
 use qdc_data::output::write_file;
+use qdc_data::{Budget, Dataset, hexadecimal, read_file};
 use qdc_nn::{Matrix, Saved, Scorer, defined_on, predicted, probabilities};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -123,7 +123,7 @@ pub fn graph_hash(graph: &Graph) -> String {
         hash.update(column.to_le_bytes());
         hash.update(weight.to_le_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash.finalize())
 }
 
 /// Saves the weights of the split that did best on validation (the first of equals); `None` if no split has
@@ -220,6 +220,10 @@ impl Prediction {
     }
 }
 
+/// What a byte of the header may take once it is read: the shortest entry of a tensor has 50 bytes and
+/// becomes two entries of tables and three lists.
+const HEADER_PARSED: u64 = 16;
+
 /// A saved model.
 #[derive(Debug)]
 pub struct SavedModel {
@@ -231,10 +235,29 @@ pub struct SavedModel {
 
 impl SavedModel {
     /// Reads a file that [`save_best`] wrote.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let saved = Saved::open(path)?;
-        let configuration: SavedConfiguration = serde_json::from_str(&saved.configuration)
-            .map_err(|error| Error::Configuration { path: path.into(), problem: error.to_string() })?;
+    ///
+    /// # Errors
+    /// If it cannot be read within `budget`, or is not such a file.
+    pub fn open(path: &Path, budget: Budget) -> Result<Self, Error> {
+        Self::from_bytes(path, &read_file(path, budget)?, budget)
+    }
+
+    /// Reads the content of such a file; `path` names it in errors.
+    ///
+    /// # Errors
+    /// If it is not such a file, or would take more memory than `budget`.
+    pub fn from_bytes(path: &Path, bytes: &[u8], budget: Budget) -> Result<Self, Error> {
+        let header = bytes.first_chunk().map_or(0, |length| u64::from_le_bytes(*length));
+        let header = header.min(bytes.len() as u64);
+        // The file, its weights once more, and its header as names, shapes and values.
+        budget.allow(path, "the model", 2 * bytes.len() as u64 + HEADER_PARSED * header)?;
+        let saved = Saved::from_bytes(path, bytes)?;
+        let wrong = |problem: String| Error::Configuration { path: path.into(), problem };
+        let configuration: SavedConfiguration =
+            serde_json::from_str(&saved.configuration).map_err(|error| wrong(error.to_string()))?;
+        if u32::try_from(configuration.classes).is_err() {
+            return Err(wrong(format!("{} are no number of classes", configuration.classes)));
+        }
         Ok(Self { path: path.into(), saved, configuration })
     }
 
@@ -299,7 +322,11 @@ impl SavedModel {
     fn hyperparameters(&self) -> Result<Hyperparameters, Error> {
         let mut values = Hyperparameters::new(self.configuration.model.clone());
         for (name, value) in &self.configuration.hyperparameters {
-            values.set_value(name, value.clone())?;
+            // What is wrong stands in the file; nobody typed it.
+            values.set_value(name, value.clone()).map_err(|error| Error::Configuration {
+                path: self.path.clone(),
+                problem: error.to_string(),
+            })?;
         }
         Ok(values)
     }

@@ -291,7 +291,7 @@ mod tests {
     }
 
     fn read(file: &std::path::Path, filter: &Filter) -> Table {
-        let storage = qdc_tune::storage::open(file.to_str().unwrap()).unwrap();
+        let storage = qdc_tune::storage::open(file.to_str().unwrap(), u64::MAX).unwrap();
         Table::read(&mut [storage, Box::new(Memory::new())], filter).unwrap()
     }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use qdc_core::{Metric, Resources, Watch};
-use qdc_data::{DataDir, Dataset, EdgeReading, Shares, SpectrumCache};
+use qdc_data::{Budget, DataDir, Dataset, EdgeReading, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchSpace, search};
 use qdc_lab::{
     Ensemble, Error, Hyperparameters, Keep, Patience, Preset, Rewirings, Run, SavedModel, Training,
@@ -73,7 +73,7 @@ fn a_saved_bank_predicts_what_it_was_scored_with() {
         save_best(&path, &run, &dataset, "csbm", &Rewirings::new(&dataset.graph), &Watch::silent())
             .unwrap()
             .unwrap();
-        let saved = SavedModel::open(&path).unwrap();
+        let saved = SavedModel::open(&path, Budget::default()).unwrap();
         let predicted = saved.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap().classes();
         let test = dataset.splits[0].test();
         let right = test.iter().filter(|&&v| predicted[v as usize] == dataset.labels[v as usize]).count();
@@ -249,7 +249,7 @@ fn a_saved_bank_says_the_same_of_every_copy_of_its_graph() {
         let run = train(&dataset, &values(model, &set), &[0], 1);
         let path = folder.path().join("model");
         save_best(&path, &run, &dataset, "csbm", &Rewirings::new(&dataset.graph), &watch).unwrap();
-        let saved = SavedModel::open(&path).unwrap();
+        let saved = SavedModel::open(&path, Budget::default()).unwrap();
         let elsewhere = saved.predict_elsewhere(&double, &resources, &watch);
         if set == [("preset", "ranks")] {
             let error = elsewhere.unwrap_err();

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use qdc_core::{Features, Metric, Resources, Split, UNLABELLED, Watch};
-use qdc_data::{DataDir, Dataset, EdgeReading, Shares};
+use qdc_data::{Budget, DataDir, Dataset, EdgeReading, Shares};
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
     Error, Hyperparameters, Keep, Model, Patience, Rewirings, Run, SavedConfiguration, SavedModel, Training,
@@ -186,7 +186,7 @@ fn features_are_checked_and_another_graph_with_the_same_features_is_predicted_on
     let saved = save(&path, &run, &dataset);
     assert_eq!((saved.metric, saved.feature_columns), (Metric::Accuracy, Some(dataset.features.columns())));
     assert_eq!(saved.class_names, ["0", "1"]);
-    let model = SavedModel::open(&path).unwrap();
+    let model = SavedModel::open(&path, Budget::default()).unwrap();
     let watch = Watch::silent();
 
     let mut permuted = dataset.clone();
@@ -226,7 +226,7 @@ fn vertices_without_a_label_are_predicted_and_not_scored() {
     let path = folder.path().join("model.safetensors");
     let run = train(&dataset, &values("gcn", &[]), &[0], 1).unwrap();
     save(&path, &run, &dataset);
-    let model = SavedModel::open(&path).unwrap();
+    let model = SavedModel::open(&path, Budget::default()).unwrap();
     let test = dataset.splits[0].test().to_vec();
     dataset.labels[test[0] as usize] = UNLABELLED;
     let predicted = model.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap();
@@ -245,7 +245,7 @@ fn weights_that_are_not_finite_are_refused() {
     let mut run = train(&dataset, &values("mlp", &[]), &[0], 1).unwrap();
     run.weights[0].as_mut().unwrap()[3] = f32::NAN;
     save(&path, &run, &dataset);
-    let error = SavedModel::open(&path).unwrap_err().to_string();
+    let error = SavedModel::open(&path, Budget::default()).unwrap_err().to_string();
     assert!(
         error.contains("is not a saved model: weight 3 of tensor") && error.ends_with("is NaN"),
         "{error}"
@@ -260,7 +260,7 @@ fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
     for model in ["gat+multiscale", "gcn+gdc"] {
         let run = train(&dataset, &values(model, &[]), &[0, 1], 1).unwrap();
         let best = save(&path, &run, &dataset);
-        let saved = SavedModel::open(&path).unwrap();
+        let saved = SavedModel::open(&path, Budget::default()).unwrap();
         let predicted = saved.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap();
         let fits = predicted.fit(&dataset.labels, best.metric);
         let scores = run.record.splits.iter().find(|scores| scores.split == best.split).unwrap();
@@ -287,7 +287,7 @@ fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
         ));
     }
     std::fs::write(&path, b"not a model").unwrap();
-    assert!(SavedModel::open(&path).is_err());
+    assert!(SavedModel::open(&path, Budget::default()).is_err());
 }
 
 #[test]

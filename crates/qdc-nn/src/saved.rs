@@ -42,16 +42,15 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Reads a file of the bytes that [`to_bytes`] gives.
+    /// Reads the bytes that [`to_bytes`] gives; `path` names their file in errors.
     ///
     /// # Errors
-    /// If it cannot be read, is not such a file, or holds a weight that is not finite.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    /// If they are none of these, or hold a weight that is not finite.
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
         let not_a_model = |problem: String| Error::NotAModel { path: path.into(), problem };
-        let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
         let (_, header) =
-            SafeTensors::read_metadata(&bytes).map_err(|error| not_a_model(error.to_string()))?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|error| not_a_model(error.to_string()))?;
+            SafeTensors::read_metadata(bytes).map_err(|error| not_a_model(error.to_string()))?;
+        let file = SafeTensors::deserialize(bytes).map_err(|error| not_a_model(error.to_string()))?;
         let configuration = header.metadata().as_ref().and_then(|metadata| metadata.get(KEY)).cloned();
         let configuration =
             configuration.ok_or_else(|| not_a_model("it has no entry `qdc` in its metadata".into()))?;

@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn open(address: &str) -> Result<Box<dyn storage::Storage>, qdc_tune::Error> {
-    if address == "memory" { Ok(Box::new(storage::Memory::new())) } else { storage::open(address) }
+    if address == "memory" { Ok(Box::new(storage::Memory::new())) } else { storage::open(address, u64::MAX) }
 }
 
 /// The published space of GCN+QDC.

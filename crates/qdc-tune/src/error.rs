@@ -90,6 +90,14 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// Reading it would take too much memory.
+    #[error("{storage}: reading it takes more than {allowed} bytes of memory")]
+    Memory {
+        /// The file.
+        storage: String,
+        /// What it may take.
+        allowed: u64,
+    },
     /// A server was named, but this program cannot speak to one.
     #[error("{storage}: this program was built without PostgreSQL")]
     NoPostgres {
@@ -145,6 +153,7 @@ impl Error {
             Self::Locked { .. } => Some("wait until the other program is done, or use another file".into()),
             Self::Full { .. } => Some("free some space and run the same command: it resumes".into()),
             Self::Malformed { .. } => Some("name a file written by qdc or Optuna, or a new one".into()),
+            Self::Memory { .. } => Some("allow more with --memory".into()),
             Self::NoPostgres { .. } => {
                 Some("build it with the cargo feature `postgres` (make release), or name a file".into())
             }

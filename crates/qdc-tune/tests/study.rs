@@ -306,28 +306,54 @@ fn a_journal_carries_a_study_there_and_back_and_a_torn_line_is_cut_off() {
     let mut first = study(&folder.path().join("a.db"), 1);
     run(&mut first, 12, 1);
     let mut storage = Sqlite::open(folder.path().join("a.db")).unwrap();
-    let file = folder.path().join("journal.log");
     let studies = storage.studies().unwrap();
-    assert_eq!(journal::export(&mut storage, &studies, &file).unwrap(), 12);
-    let mut torn = std::fs::read(&file).unwrap();
-    torn.extend(br#"{"op_code":4,"study_id":0,"datetime_sta"#);
-    std::fs::write(&file, torn).unwrap();
+    let written = journal::export(&mut storage, &studies).unwrap();
+    assert_eq!(written.trials, 12);
+    let mut bytes = Vec::new();
+    written.write(&mut bytes).unwrap();
+    let whole = bytes.len();
+    bytes.extend(br#"{"op_code":4,"study_id":0,"datetime_sta"#);
+    let read = |bytes: &[u8]| journal::read("journal.log", bytes, 1 << 30).unwrap();
     let mut copy = Sqlite::open(folder.path().join("b.db")).unwrap();
-    let imported = journal::import(&mut copy, &file).unwrap();
+    let imported = journal::import(&mut copy, read(&bytes)).unwrap();
     assert_eq!(imported.studies, [("s".to_owned(), 12)]);
     assert_eq!(imported.torn_line, Some(14), "one line for the study, twelve for its trials, one torn");
-    assert!(journal::import(&mut copy, &file).is_err(), "its name is taken now");
+    assert!(journal::import(&mut copy, read(&bytes)).is_err(), "its name is taken now");
     assert_eq!(record(&study(&folder.path().join("b.db"), 1)), record(&first));
 
     // A line that ends but makes no sense is torn too; a whole journal is not.
-    let mut text = std::fs::read_to_string(&file).unwrap();
-    text.push('\n');
-    std::fs::write(&file, &text).unwrap();
-    let torn = journal::import(&mut Memory::new(), &file).unwrap();
+    bytes.push(b'\n');
+    let torn = journal::import(&mut Memory::new(), read(&bytes)).unwrap();
     assert_eq!((torn.studies[0].1, torn.torn_line), (12, Some(14)));
-    text.truncate(text.find("{\"op_code\":4,\"study_id\":0,\"datetime_sta\n").unwrap());
-    std::fs::write(&file, &text).unwrap();
-    assert_eq!(journal::import(&mut Memory::new(), &file).unwrap().torn_line, None);
+    bytes.truncate(whole);
+    assert_eq!(journal::import(&mut Memory::new(), read(&bytes)).unwrap().torn_line, None);
+    let refused = journal::read("journal.log", &bytes, whole as u64);
+    assert!(matches!(refused, Err(Error::Memory { allowed, .. }) if allowed == whole as u64));
+}
+
+#[test]
+fn a_file_with_views_or_triggers_or_more_rows_than_allowed_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.db");
+    run(&mut study(&file, 1), 3, 1);
+    let allowed = |memory: u64| {
+        Sqlite::open(&file).unwrap().within(memory).unwrap().trials(1, 0, &[]).map(|trials| trials.len())
+    };
+    assert_eq!(allowed(1 << 30).unwrap(), 3);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let rows = "WITH RECURSIVE n(i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n LIMIT 200000) \
+                INSERT INTO trials (trial_id, number, study_id, state) SELECT i, i, 1, 'WAITING' FROM n";
+    connection.execute_batch(rows).unwrap();
+    assert!(matches!(allowed(1 << 27), Err(Error::Memory { .. })));
+    for (make, drop) in [
+        ("CREATE VIEW v AS SELECT 1", "DROP VIEW v"),
+        ("CREATE TRIGGER t AFTER INSERT ON trials BEGIN SELECT 1; END", "DROP TRIGGER t"),
+    ] {
+        connection.execute_batch(make).unwrap();
+        assert!(matches!(Sqlite::open(&file), Err(Error::Malformed { .. })), "{make}");
+        connection.execute_batch(drop).unwrap();
+        assert!(Sqlite::open(&file).is_ok(), "{drop}");
+    }
 }
 
 #[test]
@@ -351,7 +377,7 @@ fn bad_input_is_told_apart() {
     assert!(matches!(locked, Err(Error::Locked { .. })));
     database.execute_batch("ROLLBACK; UPDATE alembic_version SET version_num = 'v9.9.9.a'").unwrap();
     assert!(
-        matches!(storage::open(file.to_str().unwrap()), Err(Error::Schema { found, .. }) if found == "v9.9.9.a")
+        matches!(storage::open(file.to_str().unwrap(), u64::MAX), Err(Error::Schema { found, .. }) if found == "v9.9.9.a")
     );
 
     let text = folder.path().join("notes.txt");

@@ -101,7 +101,7 @@ impl FigureCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         check_extension(self.figure, &self.output)?;
         let (graphs, files) = studies::sort(&self.inputs);
-        let studies = if files.is_empty() { None } else { Some(Studies::read(&files)?) };
+        let studies = if files.is_empty() { None } else { Some(Studies::read(&files, session)?) };
         let drawing = Drawing { graphs, studies, window: self.window, width: self.width, session };
         let mut drawn = Drawn { files: Vec::new(), skipped: Vec::new() };
         if self.figure != Kind::All {
@@ -154,7 +154,7 @@ impl Drawing<'_> {
             Kind::Homophily => self.homophily(&mut drawn.skipped)?,
             Kind::Comparison => {
                 let scores = story::model_scores(self.studies()?);
-                figures::comparison("test accuracy (%)", &scores, self.units(PAGE))?
+                figures::comparison(&scores, self.units(PAGE))?
             }
             Kind::Violin => figures::violin(&self.studies()?.trials, self.units(PAGE))?,
             Kind::Scatter => figures::scatter(&self.studies()?.trials, self.units(PAGE))?,

@@ -38,7 +38,7 @@ pub(crate) struct Predict {
 
 impl Predict {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let model = SavedModel::open(&self.model)?;
+        let model = SavedModel::open(&self.model, session.budget())?;
         let name = self.graph.as_ref().unwrap_or(&model.configuration.dataset);
         let dataset = qdc_data::open(name, &session.data_dir(), self.edges.reading())?.into_dataset()?;
         let predicted = match self.graph {

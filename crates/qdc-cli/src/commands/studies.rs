@@ -1,6 +1,6 @@
 //! What figures and the report read from study files.
 
-use qdc_core::defaults;
+use qdc_core::{Metric, defaults};
 use qdc_lab::table::{Filter, Table};
 use qdc_plot::figures::{TrialPoint, chosen};
 use qdc_plot::report::Window;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::study::open_existing;
 use crate::failure::Failure;
+use crate::session::Session;
 
 /// Whether an argument names a study rather than a graph.
 pub(super) fn is_study(input: &str) -> bool {
@@ -29,15 +30,15 @@ pub(super) struct Studies {
 
 impl Studies {
     /// Reads every study of the files; a study without attributes of ours is named `dataset/model`.
-    pub(super) fn read(files: &[&str]) -> Result<Self, Failure> {
+    pub(super) fn read(files: &[&str], session: &Session) -> Result<Self, Failure> {
         let mut trials = Vec::new();
         let mut storages = Vec::new();
         for file in files {
-            let mut storage = open_existing(file)?;
+            let mut storage = open_existing(file, session)?;
             let found = read_trials(storage.as_mut())?;
             if found.is_empty() {
                 return Err(Failure::new(format!(
-                    "{file} holds no finished trial with a test accuracy (attribute test_mean)"
+                    "{file} holds no finished trial with a test score (attribute test_mean)"
                 ))
                 .hint("figures need studies written by qdc tune".to_owned()));
             }
@@ -58,8 +59,8 @@ impl Studies {
         names
     }
 
-    /// The trial with a kernel that validation chose on a dataset; one whose network sees nothing but the kernel, where
-    /// there is one: beside a second tower the best window is another.
+    /// The trial with a kernel that validation chose on a dataset; one whose network sees nothing but the
+    /// kernel, where there is one: beside a second tower the best window is another.
     fn best(&self, dataset: &str) -> Option<&TrialPoint> {
         let here = || self.trials.iter().filter(|trial| trial.dataset == dataset && trial.mu.is_some());
         chosen(here().filter(|trial| !trial.model.ends_with("multiscale"))).or_else(|| chosen(here()))
@@ -79,7 +80,13 @@ impl Studies {
     }
 }
 
-/// Finished trials with a test accuracy.
+/// What an axis calls the metric of this name; studies of other programs do not name theirs, which is the
+/// accuracy.
+pub(super) fn title(metric: &str) -> String {
+    metric.parse().unwrap_or(Metric::Accuracy).title().to_owned()
+}
+
+/// Finished trials with a test score.
 fn read_trials(storage: &mut dyn Storage) -> Result<Vec<TrialPoint>, Failure> {
     let mut points = Vec::new();
     for study in storage.studies()? {
@@ -87,6 +94,7 @@ fn read_trials(storage: &mut dyn Storage) -> Result<Vec<TrialPoint>, Failure> {
         let (dataset, model) = study.name.split_once('/').unwrap_or((&study.name, "model"));
         let dataset = attribute("dataset").unwrap_or_else(|| dataset.to_owned());
         let model = attribute("model").unwrap_or_else(|| model.to_owned());
+        let metric = title(&attribute("metric").unwrap_or_default());
         for trial in storage.trials(study.id, -1, &[])? {
             let test = trial.user_attributes.get("test_mean").and_then(Value::as_f64);
             let (State::Complete, Some(validation), Some(test)) = (trial.state, trial.value, test) else {
@@ -97,6 +105,7 @@ fn read_trials(storage: &mut dyn Storage) -> Result<Vec<TrialPoint>, Failure> {
             points.push(TrialPoint {
                 dataset: dataset.clone(),
                 model: model.clone(),
+                metric: metric.clone(),
                 validation,
                 test,
                 mu: number("mu"),

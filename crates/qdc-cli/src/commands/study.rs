@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use qdc_data::output::write_file;
 use qdc_tune::State;
 use qdc_tune::storage::{self, Storage, StudyRecord, journal};
 use serde::Serialize;
@@ -12,11 +13,12 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output::Show;
 use crate::session::Session;
+use crate::units::Bytes;
 
 /// List, export or import studies
 ///
-/// Study files are Optuna's SQLite files; the journal file is Optuna's other format, one line an event, good for
-/// network folders and for copies.
+/// Study files are Optuna's SQLite files; the journal file is Optuna's other format, one line an event, good
+/// for network folders and for copies.
 #[derive(Debug, Args)]
 pub(crate) struct StudyCommand {
     #[command(subcommand)]
@@ -58,7 +60,7 @@ impl StudyCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         match self.action {
             Action::List { study } => {
-                let mut storage = open_existing(&study)?;
+                let mut storage = open_existing(&study, session)?;
                 let studies = storage.studies()?;
                 let studies = studies
                     .into_iter()
@@ -67,7 +69,7 @@ impl StudyCommand {
                 session.show(&Listing { storage: storage.name(), studies })
             }
             Action::Export { study, output, name } => {
-                let mut storage = open_existing(&study)?;
+                let mut storage = open_existing(&study, session)?;
                 let mut studies = storage.studies()?;
                 if let Some(name) = &name {
                     studies.retain(|study| &study.name == name);
@@ -76,19 +78,24 @@ impl StudyCommand {
                             .hint(format!("qdc study list {study} shows what it holds")));
                     }
                 }
-                let trials = journal::export(storage.as_mut(), &studies, &output)?;
+                let journal = journal::export(storage.as_mut(), &studies)?;
+                write_file(&output, |file| journal.write(file))?;
                 let studies = studies.into_iter().map(|study| study.name).collect();
                 session.show(&Moved {
                     from: storage.name(),
                     to: output.display().to_string(),
                     studies,
-                    trials,
+                    trials: journal.trials,
                     torn_line: None,
                 })
             }
             Action::Import { journal, study } => {
-                let mut storage = storage::open(&study)?;
-                let imported = journal::import(storage.as_mut(), &journal)?;
+                let bytes = qdc_data::read_file(&journal, session.budget())?;
+                let Bytes(memory) = session.memory;
+                let name = journal.display().to_string();
+                let recorded = journal::read(&name, &bytes, memory)?;
+                let mut storage = storage::open(&study, memory)?;
+                let imported = journal::import(storage.as_mut(), recorded)?;
                 if let Some(line) = imported.torn_line {
                     session.watch.note(&format!(
                         "{} breaks off in line {line}: what stood there is left out",
@@ -110,14 +117,14 @@ impl StudyCommand {
 }
 
 /// Opens studies that are there already: a reader must not make an empty file of a mistyped name.
-pub(super) fn open_existing(address: &str) -> Result<Box<dyn Storage>, Failure> {
+pub(super) fn open_existing(address: &str, session: &Session) -> Result<Box<dyn Storage>, Failure> {
     let path = address.strip_prefix("sqlite:///").unwrap_or(address);
     if !path.contains("://") && !Path::new(path).exists() {
         return Err(
             Failure::new(format!("there is no study file {path}")).hint("qdc tune makes one".to_owned())
         );
     }
-    Ok(storage::open(address)?)
+    Ok(storage::open(address, session.memory.0)?)
 }
 
 /// One study in a line.

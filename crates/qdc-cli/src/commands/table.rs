@@ -47,7 +47,7 @@ impl Table {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let mut storages = Vec::new();
         for address in &self.studies {
-            storages.push(open_existing(address)?);
+            storages.push(open_existing(address, session)?);
         }
         let filter = Filter { space: self.space.clone(), study: self.study_name.clone() };
         let table = Made::read(&mut storages, &filter)?;

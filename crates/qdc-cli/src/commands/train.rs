@@ -67,7 +67,7 @@ pub(crate) struct Train {
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
     /// Train every split with this many seeds: S, S + 1, ... [default: 1]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=qdc_lab::MOST_SEEDS))]
     seeds: Option<u64>,
     /// Ask K seeds together: the mean of their class probabilities, beside the single networks' score [seeds: K]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=1000))]
@@ -94,7 +94,7 @@ impl Train {
         let mut config = match (&self.config, &self.from) {
             (Some(path), _) => Config::read(path)?,
             (None, Some(study)) => {
-                let mut storage = open_existing(study)?;
+                let mut storage = open_existing(study, session)?;
                 let name = self.study_name.as_deref();
                 let (config, trial) = Config::of_trial(storage.as_mut(), name, self.trial)?;
                 session.watch.note(&format!("trial {trial} of {study}"));

@@ -153,7 +153,7 @@ impl Tune {
         session: &Session,
     ) -> Result<SearchReport, Failure> {
         let space = SearchSpace::named(&self.space, model)?;
-        let storage = storage::open(&self.study)?;
+        let storage = storage::open(&self.study, session.memory.0)?;
         let threads = rayon::current_num_threads() as u64;
         let jobs = self.jobs.map_or(self.batch.min(threads), u64::from) as usize;
         let Bytes(memory) = session.memory;

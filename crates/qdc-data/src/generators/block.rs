@@ -39,8 +39,8 @@ pub(super) fn edges(n: u64, blocks: u64, p_in: f64, p_out: f64, seed: u64) -> Ve
 /// A contextual stochastic block model: a graph of given homophily, and features that hint at the class.
 ///
 /// Each vertex has `degree` neighbours on average; a neighbour has the vertex's class with probability
-/// `homophily`, else one of the others. Features are normal around a mean of the class: `signal` times a random
-/// direction, plus noise of deviation 1 in every coordinate.
+/// `homophily`, else one of the others. Features are normal around a mean of the class: `signal` times a
+/// random direction, plus noise of deviation 1 in every coordinate.
 ///
 /// Reference: Y. Deshpande, S. Sen, A. Montanari, E. Mossel, "Contextual stochastic block models", 2018.
 ///

@@ -47,10 +47,11 @@ pub(super) fn erdos_renyi(n: u64, p: f64, seed: u64) -> Vec<(u64, u64)> {
     edges
 }
 
-/// Preferential attachment: each new vertex chooses the ends of edges drawn before it, so that the chance to be
-/// chosen grows with the degree, and the degrees follow a power law of exponent 3.
+/// Preferential attachment: each new vertex chooses the ends of edges drawn before it, so that the chance to
+/// be chosen grows with the degree, and the degrees follow a power law of exponent 3.
 ///
-/// A new vertex brings `degree / 2` edges on average. Repeated choices are drawn again a few times, then dropped.
+/// A new vertex brings `degree / 2` edges on average. Repeated choices are drawn again a few times, then
+/// dropped.
 ///
 /// Reference: A.-L. Barabasi, R. Albert, "Emergence of scaling in random networks", 1999.
 pub(super) fn power_law(n: u64, degree: f64, seed: u64) -> Vec<(u64, u64)> {

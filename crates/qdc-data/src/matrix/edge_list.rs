@@ -1,7 +1,7 @@
 //! Edge lists: one edge in a line, two vertices and perhaps a weight, separated by commas, tabs or blanks.
 //!
-//! A first line of names, and lines beginning with `#` or `%`, are passed over; `# nodes: 100` states the number of
-//! vertices, which otherwise is the largest named plus one.
+//! A first line of names, and lines beginning with `#` or `%`, are passed over; `# nodes: 100` states the
+//! number of vertices, which otherwise is the largest named plus one.
 
 use std::path::Path;
 

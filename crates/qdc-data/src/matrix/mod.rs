@@ -1,6 +1,7 @@
 //! Sparse matrices in files: SciPy's `save_npz`, Matrix Market, and tables of (row, column, value).
 //!
-//! The format follows from the name: `.npz`, `.mtx`, `.csv`, `.tsv` or `.txt`, the text formats gzipped too (`.gz`).
+//! The format follows from the name: `.npz`, `.mtx`, `.csv`, `.tsv` or `.txt`, the text formats gzipped too
+//! (`.gz`).
 
 mod edge_list;
 mod market;
@@ -15,7 +16,8 @@ use crate::{Budget, EdgeReading, Error, lines};
 
 pub use edge_list::EdgeList;
 
-/// Files with more vertices than this for each entry are mistaken or malicious, and need more memory than they are worth.
+/// Files with more vertices than this for each entry are mistaken or malicious, and need more memory than
+/// they are worth.
 const VERTICES_PER_ENTRY: u64 = 1000;
 
 /// A format of sparse matrices.

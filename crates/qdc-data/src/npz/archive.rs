@@ -164,7 +164,8 @@ impl Archive {
                 widen([number(record, 24, 4), number(record, 20, 4), number(record, 42, 4)], extra);
             let name = String::from_utf8_lossy(name);
             let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
-            // Readers differ in which of two they take: such a file means different things to different programs.
+            // Readers differ in which of two they take: such a file means different things to different
+            // programs.
             self.account.charge::<[u64; 16]>("the zip directory", 1 + name.len() / 64)?;
             if !names.insert(name.clone()) {
                 return Err(broken(&format!("the array '{name}' is there twice")));

@@ -4,8 +4,8 @@ use super::header::Kind;
 
 /// A type array values can be read as.
 ///
-/// Whole numbers must fit, reals must be whole to become integers, and only 0 and 1 become booleans. Reals may be
-/// rounded to `f32`, but not beyond its range.
+/// Whole numbers must fit, reals must be whole to become integers, and only 0 and 1 become booleans. Reals
+/// may be rounded to `f32`, but not beyond its range.
 pub trait Element: Copy + Send + Sync + 'static {
     /// How NumPy names the type.
     const DESCR: &'static str;

@@ -1,8 +1,9 @@
 //! NumPy's `.npz`: a zip archive of `.npy` arrays.
 //!
-//! Reads every boolean, integer and real type in either memory order, stored or deflated, and converts to the type
-//! asked for where no value changes (reals may be rounded to `f32`). Nothing is allocated that the file cannot fill or
-//! the [`Budget`] does not allow, names of arrays are never used as paths, and pickled objects are refused.
+//! Reads every boolean, integer and real type in either memory order, stored or deflated, and converts to the
+//! type asked for where no value changes (reals may be rounded to `f32`). Nothing is allocated that the file
+//! cannot fill or the [`Budget`] does not allow, names of arrays are never used as paths, and pickled objects
+//! are refused.
 //!
 //! ```
 //! use qdc_data::npz::{Npz, NpzWriter};
@@ -60,8 +61,8 @@ impl Npz {
         Self::open_within(path, Budget::of_this_machine())
     }
 
-    /// Opens an archive and reads its directory; arrays are read when asked for, and all of them together may hold
-    /// what `budget` allows.
+    /// Opens an archive and reads its directory; arrays are read when asked for, and all of them together may
+    /// hold what `budget` allows.
     pub fn open_within(path: impl AsRef<Path>, budget: Budget) -> Result<Self, Error> {
         Ok(Self { archive: Archive::open(path.as_ref(), budget)? })
     }

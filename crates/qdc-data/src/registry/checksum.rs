@@ -3,6 +3,8 @@
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
+use crate::hexadecimal;
+
 /// What the content of a file is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checksum {
@@ -40,10 +42,6 @@ impl std::fmt::Display for Checksum {
             Self::GitBlob(digits) => write!(f, "git blob id {digits}"),
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

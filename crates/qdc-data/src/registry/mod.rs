@@ -5,6 +5,7 @@
 //! by commit and checksum (`files.txt`).
 
 mod checksum;
+mod contents;
 mod geom_gcn;
 mod pickle;
 mod planetoid;
@@ -114,6 +115,11 @@ impl Entry {
         self.name.replace('-', "_")
     }
 
+    /// The hash of its content ([`Dataset::hash`]), where we have read its original files.
+    pub(crate) fn content(&self) -> Option<&'static str> {
+        contents::CONTENTS.iter().find(|content| content.0 == self.name).map(|content| content.1)
+    }
+
     /// The files it consists of.
     pub(crate) fn files(&self) -> Vec<PinnedFile> {
         let name = self.name;
@@ -177,7 +183,8 @@ struct RawFile {
 }
 
 impl RawFiles<'_> {
-    /// A file with the size and the checksum it is pinned by; hashing takes a fraction of the time reading does.
+    /// A file with the size and the checksum it is pinned by; hashing takes a fraction of the time reading
+    /// does.
     fn read(&self, path: &str) -> Result<RawFile, Error> {
         let place = self.root.join(path);
         let bytes = budget::read_file(&place, self.budget)?;

@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::presets;
+use crate::config::{parse_toml, read_toml};
 use crate::hyperparameters::Name;
 use crate::{Error, Hyperparameters, Model};
 
@@ -49,7 +50,7 @@ impl SearchSpace {
             "presets" => presets::presets(model),
             path => {
                 let unreadable = |problem: String| Error::SearchSpace { name: path.to_owned(), problem };
-                let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+                let text = read_toml(path.as_ref()).map_err(unreadable)?;
                 Self::from_toml(path, &text, model)
             }
         }
@@ -58,7 +59,7 @@ impl SearchSpace {
     /// A user's own.
     pub fn from_toml(name: &str, text: &str, model: Model) -> Result<Self, Error> {
         let wrong = |problem: String| Error::SearchSpace { name: name.to_owned(), problem };
-        let file: Value = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let file: Value = parse_toml(text).map_err(wrong)?;
         let mut space = Builder::default();
         for (section, entries) in file.as_object().into_iter().flatten() {
             let Some(entries) = entries.as_object() else {

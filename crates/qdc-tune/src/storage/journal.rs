@@ -1,15 +1,13 @@
 //! Optuna's journal file: one JSON object a line, each an operation. Export and import only.
 //!
-//! A program killed while appending leaves a torn last line; reading stops there and says so, and writing
-//! goes to a new file that replaces the old one whole.
+//! A program killed while appending leaves a torn last line; reading stops there and says so.
 
-use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::{NewTrial, Storage, StudyRecord};
+use super::{NewTrial, Storage, StudyRecord, parsed_size};
 use crate::{Direction, Distribution, Error, Result, State, Trial};
 
 const CREATE_STUDY: u64 = 0;
@@ -22,13 +20,30 @@ const SET_REPORT: u64 = 7;
 const SET_USER_ATTRIBUTE: u64 = 8;
 const SET_SYSTEM_ATTRIBUTE: u64 = 9;
 
-/// Writes studies as a journal that `optuna.storages.JournalStorage` opens. Gives the number of trials
-/// written.
-pub fn export(storage: &mut dyn Storage, studies: &[StudyRecord], path: &Path) -> Result<usize> {
-    let failed = |source| Error::File { path: path.to_path_buf(), source };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    let mut count = 0;
+/// Studies as a journal that `optuna.storages.JournalStorage` opens.
+#[derive(Debug)]
+pub struct Journal {
+    lines: Vec<Value>,
+    /// How many trials it holds.
+    pub trials: usize,
+}
+
+impl Journal {
+    /// Writes it, a line an operation.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+    }
+}
+
+/// The journal of studies.
+///
+/// # Errors
+/// Those of reading the storage.
+pub fn export(storage: &mut dyn Storage, studies: &[StudyRecord]) -> Result<Journal> {
+    let mut trials = 0;
     let mut lines = Vec::new();
     for (index, study) in studies.iter().enumerate() {
         let directions: Vec<u64> = study.directions.iter().map(|direction| number(*direction)).collect();
@@ -42,15 +57,10 @@ pub fn export(storage: &mut dyn Storage, studies: &[StudyRecord], path: &Path) -
         }
         for trial in storage.trials(study.id, 0, &[])? {
             lines.push(operation(CREATE_TRIAL, written(&trial, index)));
-            count += 1;
+            trials += 1;
         }
     }
-    for line in lines {
-        writeln!(file, "{line}").map_err(failed)?;
-    }
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(count)
+    Ok(Journal { lines, trials })
 }
 
 /// What was read from a journal.
@@ -62,13 +72,35 @@ pub struct Imported {
     pub torn_line: Option<usize>,
 }
 
-/// Reads a journal into a storage; studies whose name is taken are refused.
-pub fn import(storage: &mut dyn Storage, path: &Path) -> Result<Imported> {
-    let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.to_path_buf(), source })?;
-    let (studies, torn_line) = replay(&bytes)
-        .map_err(|problem| Error::Malformed { storage: path.display().to_string(), problem })?;
-    let taken = storage.studies()?;
-    if let Some(study) = studies.iter().find(|study| taken.iter().any(|other| other.name == study.name)) {
+/// The studies that a journal holds.
+pub struct Recorded {
+    studies: Vec<Replayed>,
+    torn_line: Option<usize>,
+}
+
+/// Reads the journal `name`, whose content is `bytes`.
+///
+/// # Errors
+/// [`Error::Malformed`] with the line, and [`Error::Memory`] if its lines could take more than `memory` once
+/// parsed.
+pub fn read(name: &str, bytes: &[u8], memory: u64) -> Result<Recorded> {
+    if parsed_size(bytes) > memory {
+        return Err(Error::Memory { storage: name.to_owned(), allowed: memory });
+    }
+    let malformed = |problem| Error::Malformed { storage: name.to_owned(), problem };
+    let (studies, torn_line) = replay(bytes).map_err(malformed)?;
+    Ok(Recorded { studies, torn_line })
+}
+
+/// Puts the studies of a journal into a storage.
+///
+/// # Errors
+/// If the name of one is taken; the storage is then as it was. Those of the storage, which may then hold some
+/// of the studies.
+pub fn import(storage: &mut dyn Storage, recorded: Recorded) -> Result<Imported> {
+    let Recorded { studies, torn_line } = recorded;
+    let taken: BTreeSet<String> = storage.studies()?.into_iter().map(|study| study.name).collect();
+    if let Some(study) = studies.iter().find(|study| taken.contains(&study.name)) {
         return Err(Error::Direction {
             study: study.name.clone(),
             problem: format!("exists already in {}", storage.name()),
@@ -99,6 +131,7 @@ struct Replayed {
 /// given too.
 fn replay(bytes: &[u8]) -> std::result::Result<(Vec<Replayed>, Option<usize>), String> {
     let mut studies: Vec<Option<Replayed>> = Vec::new();
+    let mut names: BTreeSet<String> = BTreeSet::new(); // of the studies that are not deleted
     let mut places: Vec<(usize, usize)> = Vec::new(); // of each trial: study, place in it
     let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1);
     let lines: Vec<(usize, &[u8])> =
@@ -121,7 +154,7 @@ fn replay(bytes: &[u8]) -> std::result::Result<(Vec<Replayed>, Option<usize>), S
                 Some([one]) if one.as_u64() == Some(2) => Direction::Maximize,
                 _ => return Err(format!("study {name} does not have exactly one direction")),
             };
-            if !studies.iter().flatten().any(|study| study.name == name) {
+            if names.insert(name.clone()) {
                 studies.push(Some(Replayed {
                     name,
                     direction,
@@ -133,11 +166,14 @@ fn replay(bytes: &[u8]) -> std::result::Result<(Vec<Replayed>, Option<usize>), S
             let study = study as usize;
             let Some(Some(known)) = studies.get_mut(study) else { continue };
             match code {
-                DELETE_STUDY => studies[study] = None,
+                DELETE_STUDY => {
+                    names.remove(&known.name);
+                    studies[study] = None;
+                }
                 SET_STUDY_USER_ATTRIBUTE => known.attributes.extend(pairs(&entry["user_attr"])),
                 CREATE_TRIAL => {
                     places.push((study, known.trials.len()));
-                    known.trials.push(read(&entry)?);
+                    known.trials.push(trial(&entry)?);
                 }
                 _ => {}
             }
@@ -178,10 +214,12 @@ fn apply(trial: &mut NewTrial, code: u64, entry: &Value) -> std::result::Result<
     Ok(())
 }
 
-fn read(entry: &Value) -> std::result::Result<NewTrial, String> {
+fn trial(entry: &Value) -> std::result::Result<NewTrial, String> {
     let mut trial = NewTrial::running(BTreeMap::new());
-    trial.state =
-        entry["state"].as_u64().map_or(Some(State::Running), State::from_number).ok_or("an unknown state")?;
+    trial.state = match &entry["state"] {
+        Value::Null => State::Running,
+        state => state.as_u64().and_then(State::from_number).ok_or("an unknown state")?,
+    };
     trial.value = real(&entry["value"]).or_else(|| entry["values"].get(0).and_then(real));
     for (name, text) in pairs(&entry["distributions"]) {
         let value = entry["params"][&name].as_f64().ok_or(format!("parameter {name} without a value"))?;

@@ -145,8 +145,12 @@ pub trait Storage: Send {
     fn stale(&mut self, study: i64, grace: u64) -> Result<Vec<i64>>;
 }
 
-/// Opens `FILE.db`, `sqlite:///FILE.db` or `postgresql://...`, making the schema where there is none.
-pub fn open(address: &str) -> Result<Box<dyn Storage>> {
+/// Opens `FILE.db`, `sqlite:///FILE.db` or `postgresql://...`, making the schema where there is none. Reading
+/// a file takes at most `memory` bytes; a server is trusted.
+///
+/// # Errors
+/// If there is no such place, or what lies there is no study.
+pub fn open(address: &str, memory: u64) -> Result<Box<dyn Storage>> {
     if address.starts_with("postgres") && address.contains("://") {
         #[cfg(feature = "postgres")]
         return Ok(Box::new(Postgres::connect(address)?));
@@ -154,7 +158,19 @@ pub fn open(address: &str) -> Result<Box<dyn Storage>> {
         return Err(crate::Error::NoPostgres { storage: without_password(address) });
     }
     let path = address.strip_prefix("sqlite:///").unwrap_or(address);
-    Ok(Box::new(Sqlite::open(path)?))
+    Ok(Box::new(Sqlite::open(path)?.within(memory)?))
+}
+
+/// The most memory a JSON text takes once it is parsed: an object brings a node of a tree with room for
+/// eleven pairs, and lists grow by doubling.
+fn parsed_size(text: &[u8]) -> u64 {
+    let size = |byte: &u8| match byte {
+        b'{' => 800,
+        b'[' => 160,
+        b',' => 128,
+        _ => 2,
+    };
+    text.iter().map(size).sum()
 }
 
 /// The address without its password, fit to be shown.

@@ -47,6 +47,10 @@ impl<D: Database> SqlStorage<D> {
         &self.database
     }
 
+    pub(super) fn database_mut(&mut self) -> &mut D {
+        &mut self.database
+    }
+
     fn malformed(&self, problem: impl Into<String>) -> Error {
         Error::Malformed { storage: self.database.name(), problem: problem.into() }
     }

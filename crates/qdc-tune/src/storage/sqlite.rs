@@ -10,8 +10,8 @@ use rusqlite::types::{ToSqlOutput, Value as Sql, ValueRef};
 use rusqlite::{Connection, ErrorCode};
 
 use super::database::{Cell, Database};
-use super::schema;
 use super::sql::SqlStorage;
+use super::{parsed_size, schema};
 use crate::{Error, Result};
 
 /// How long to wait for another writer before giving up.
@@ -30,7 +30,7 @@ impl Memory {
     pub fn new() -> Sqlite {
         let (path, patience) = (PathBuf::from("memory"), PATIENCE);
         let database = Connection::open_in_memory()
-            .map(|connection| SqliteDatabase { connection, path, patience })
+            .map(|connection| SqliteDatabase { connection, path, patience, rows: u64::MAX })
             .expect("SQLite needs nothing but memory for this");
         SqlStorage::prepare(database).expect("an empty database takes the schema")
     }
@@ -45,6 +45,20 @@ impl Sqlite {
     /// Opens a file and waits for other writers no longer than `patience`.
     pub fn open_with_patience(path: impl AsRef<Path>, patience: Duration) -> Result<Self> {
         SqlStorage::prepare(SqliteDatabase::connect(path.as_ref(), patience)?)
+    }
+
+    /// The same; reading takes at most `memory` bytes: an eighth of them for SQLite itself, which counts for
+    /// the whole process, and an eighth for the rows of one query, of which a reading holds up to six.
+    ///
+    /// # Errors
+    /// If SQLite refuses the limit.
+    pub fn within(mut self, memory: u64) -> Result<Self> {
+        let database = self.database_mut();
+        database.rows = memory / 8;
+        let heap = format!("PRAGMA hard_heap_limit = {}", (memory / 8).min(i64::MAX as u64));
+        let set = database.connection.query_row(&heap, [], |_| Ok(()));
+        set.map_err(|error| problem(&database.path, &error))?;
+        Ok(self)
     }
 
     /// Lets the file grow to `pages` pages only, as a full disk would; for tests.
@@ -71,6 +85,8 @@ pub struct SqliteDatabase {
     connection: Connection,
     path: PathBuf,
     patience: Duration,
+    /// The most bytes that the rows of one query may take, parsed.
+    rows: u64,
 }
 
 impl Database for SqliteDatabase {
@@ -85,7 +101,7 @@ impl Database for SqliteDatabase {
     fn reopen(&self) -> Result<Option<Self>> {
         match self.connection.path() {
             Some("") | None => Ok(None), // in memory
-            Some(_) => Self::connect(&self.path, self.patience).map(Some),
+            Some(_) => Ok(Some(Self { rows: self.rows, ..Self::connect(&self.path, self.patience)? })),
         }
     }
 
@@ -121,7 +137,16 @@ impl Database for SqliteDatabase {
                 .map(|column| row.get_ref(column).map(Cell::from))
                 .collect::<rusqlite::Result<Vec<Cell>>>()
         });
-        rows.and_then(Iterator::collect).map_err(|error| self.problem(&error))
+        let (mut found, mut held) = (Vec::new(), 0);
+        for row in rows.map_err(|error| self.problem(&error))? {
+            let row = row.map_err(|error| self.problem(&error))?;
+            held += row.iter().map(size).sum::<u64>();
+            if held > self.rows {
+                return Err(Error::Memory { storage: self.name(), allowed: self.rows });
+            }
+            found.push(row);
+        }
+        Ok(found)
     }
 
     fn older_than(seconds: u64) -> String {
@@ -133,7 +158,17 @@ impl SqliteDatabase {
     fn connect(path: &Path, patience: Duration) -> Result<Self> {
         let connection = Connection::open(path).map_err(|error| problem(path, &error))?;
         connection.busy_timeout(patience).map_err(|error| problem(path, &error))?;
-        Ok(Self { connection, path: path.to_path_buf(), patience })
+        // A view can make rows without end of a file of one page, and a trigger more of each row written.
+        let query = "SELECT type || ' ' || name FROM sqlite_master WHERE type IN ('view', 'trigger') LIMIT 1";
+        match connection.query_row(query, [], |row| row.get::<_, String>(0)) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(problem(path, &error)),
+            Ok(found) => {
+                let problem = format!("it holds the {found}, and a study consists of tables");
+                return Err(Error::Malformed { storage: path.display().to_string(), problem });
+            }
+        }
+        Ok(Self { connection, path: path.to_path_buf(), patience, rows: u64::MAX })
     }
 
     fn problem(&self, error: &rusqlite::Error) -> Error {
@@ -141,11 +176,19 @@ impl SqliteDatabase {
     }
 }
 
+/// What a cell takes, with its share of the row, and parsed if it is a text: it may be JSON.
+fn size(cell: &Cell) -> u64 {
+    64 + cell.text().map_or(0, |text| parsed_size(text.as_bytes()))
+}
+
 fn problem(path: &Path, error: &rusqlite::Error) -> Error {
     let storage = path.display().to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Locked { storage },
         Some(ErrorCode::DiskFull) => Error::Full { storage },
+        Some(ErrorCode::OutOfMemory) => {
+            Error::Database { storage, problem: "SQLite needs more memory than it is allowed".into() }
+        }
         Some(ErrorCode::ReadOnly) => Error::ReadOnly { storage },
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             Error::Malformed { storage, problem: error.to_string() }

@@ -18,8 +18,11 @@ use crate::failure::Failure;
 /// What decides, and is drawn first.
 const VALIDATION: &str = "validation";
 
+/// A score after a step.
+type Score = fn(&Step) -> f64;
+
 /// The curves of a training.
-const PARTS: [(&str, fn(&Step) -> f64); 3] =
+const PARTS: [(&str, Score); 3] =
     [(VALIDATION, |step| step.validation), ("test", |step| step.test), ("training", |step| step.train)];
 
 /// Trains models on some splits with default hyper-parameters, kernels with `window`; every step is kept.

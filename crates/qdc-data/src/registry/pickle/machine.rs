@@ -5,8 +5,8 @@ use std::ops::Range;
 
 const UNDERFLOW: &str = "it takes more objects than there are";
 
-/// What one opcode copies is bounded, so that a pickle takes time in proportion to its length: axes of an array (NumPy
-/// has at most 64), and bytes of an element type's name.
+/// What one opcode copies is bounded, so that a pickle takes time in proportion to its length: axes of an
+/// array (NumPy has at most 64), and bytes of an element type's name.
 const MOST_AXES: usize = 64;
 const LONGEST_TYPE: usize = 64;
 

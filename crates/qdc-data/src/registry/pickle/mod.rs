@@ -1,8 +1,9 @@
-//! Python pickles, as far as Planetoid's files need them: arrays of NumPy, matrices of SciPy, dictionaries of lists.
+//! Python pickles, as far as Planetoid's files need them: arrays of NumPy, matrices of SciPy, dictionaries of
+//! lists.
 //!
-//! A pickle is a program. This reader runs none of it: it knows the opcodes that build plain data and six names, for
-//! which it makes values of its own; anything else is an error. Every object sits in one arena and refers to others by
-//! number, so reading needs no recursion and no more memory than a multiple of the file.
+//! A pickle is a program. This reader runs none of it: it knows the opcodes that build plain data and six
+//! names, for which it makes values of its own; anything else is an error. Every object sits in one arena and
+//! refers to others by number, so reading needs no recursion and no more memory than a multiple of the file.
 
 mod machine;
 
