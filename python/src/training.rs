@@ -63,7 +63,7 @@ pub(crate) fn train<'py>(
         }
         let resources =
             spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
-        let rewirings = Rewirings::new(&dataset.graph).with_resources(resources);
+        let rewirings = Rewirings::new(&dataset).with_resources(resources);
         let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
         let mut patience = Patience::of(hyperparameters.model());
         patience.max_steps = max_steps.unwrap_or(patience.max_steps);

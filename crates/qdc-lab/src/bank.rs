@@ -14,8 +14,8 @@ use crate::architecture::FeatureScale;
 use crate::model::NetworkKind;
 use crate::{Error, Hyperparameters};
 
-pub(crate) use prepared::PreparedBank;
 pub use prepared::{Learned, STARTS, Share, Window};
+pub(crate) use prepared::{PlannedBank, PreparedBank};
 
 /// A whole configuration of the bank, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

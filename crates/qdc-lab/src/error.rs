@@ -194,13 +194,20 @@ pub enum Error {
         study: String,
     },
 
-    /// A trial would take too much memory.
-    #[error("needs about {needed} bytes, over the limit of {limit}")]
+    /// A run would take too much memory.
+    #[error(
+        "this needs {} {} MB of memory, and {} MB are allowed",
+        if *at_least { "at least" } else { "about" },
+        needed.div_ceil(1_000_000),
+        limit / 1_000_000
+    )]
     OverMemory {
-        /// What it would take.
+        /// What it would take, in bytes.
         needed: u64,
         /// What it may take.
         limit: u64,
+        /// Whether only a part of it is counted.
+        at_least: bool,
     },
 
     /// An error of a search or its files.
@@ -252,6 +259,13 @@ impl Error {
                 Some("--study-name NAME keeps another study in the same file".into())
             }
             Self::Trial { .. } => Some("--study-name names one study of the file, --trial one trial".into()),
+            Self::OverMemory { at_least: true, .. } => {
+                Some("give it more with --memory, or take fewer pairs".into())
+            }
+            Self::OverMemory { needed, .. } => Some(format!(
+                "--memory {}MB allows it; fewer heads, layers or hidden columns, or a larger epsilon, need less",
+                needed.div_ceil(1_000_000)
+            )),
             Self::Tune(error) => error.hint(),
             Self::SearchSpace { .. } => {
                 Some("qdc space show paper --model gcn+qdc shows one that works".into())
@@ -260,9 +274,6 @@ impl Error {
                 "name a model that qdc train --save wrote, or a file of a run as docs/guides/train.md shows"
                     .into(),
             ),
-            Self::OverMemory { .. } => {
-                Some("allow more with --memory, or choose a smaller network (hidden, layers)".into())
-            }
             Self::Network(error) => error.hint(),
             Self::Data(error) => error.hint(),
             _ => None,

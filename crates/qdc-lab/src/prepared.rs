@@ -4,22 +4,23 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use qdc_core::{Features, Metric, Watch};
+use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Trained};
 use qdc_nn::{
-    Architecture, Batch, BatchRun, Footprint, Inputs, Learner, Matrix, Network, Pass, Saved, Shape, Trainer,
-    probabilities,
+    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainer, probabilities,
 };
 use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::architecture::{architecture, inputs};
-use crate::bank::{Learned, PreparedBank};
-use crate::rewiring::{Rewired, Rewirings};
+use crate::bank::{Learned, PlannedBank, PreparedBank};
+use crate::memory::{Needs, Share};
+use crate::rewirings::{Rewired, Rewirings};
 use crate::{Error, Hyperparameters, Patience};
 
 /// A model with everything it runs over.
+#[derive(Debug)]
 pub(crate) enum Prepared {
     /// Layers over matrices.
     Towers {
@@ -32,22 +33,6 @@ pub(crate) enum Prepared {
     Bank(PreparedBank),
 }
 
-/// What one run of a network takes, in bytes, counted before anything of it is built.
-fn footprint(architecture: &Architecture, dataset: &Dataset, rewired: &[Rewired]) -> u64 {
-    let feature_entries = match &dataset.features {
-        Features::Sparse(matrix) => Some(matrix.entries()),
-        Features::Dense { .. } => None,
-    };
-    let shape = Shape {
-        nodes: dataset.graph.nodes(),
-        features: dataset.features.columns(),
-        feature_entries,
-        matrix_entries: rewired.iter().map(|made| made.matrix.matrix().entries()).collect(),
-    };
-    let Footprint { shared, run } = Footprint::of(architecture, &shape);
-    shared.saturating_add(run)
-}
-
 /// What Adam wants to know.
 #[derive(Deserialize)]
 struct Optimiser {
@@ -55,29 +40,56 @@ struct Optimiser {
     weight_decay: f64,
 }
 
+/// A model ready for `runs` runs, and what it may take.
+pub(crate) struct Ready<'a> {
+    /// The model.
+    pub(crate) prepared: Prepared,
+    /// The rewirings it runs over.
+    pub(crate) rewired: Vec<Rewired>,
+    /// Networks that may be trained at the same time.
+    pub(crate) at_once: usize,
+    /// Their memory; given back when dropped.
+    pub(crate) share: Share<'a>,
+}
+
 impl Prepared {
-    /// Makes the rewirings (or finds them) or the channels of a model; gives the rewirings besides.
-    pub(crate) fn new(
+    /// Makes the rewirings (or finds them) or the channels of a model, within the memory allowed.
+    ///
+    /// There are to be `runs` runs, as many of them at once as fit; the weights of `results` of them are kept.
+    ///
+    /// # Errors
+    /// More memory needed than allowed, with the figure; whatever a rewiring or a channel refuses; a stop asked for.
+    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
+    pub(crate) fn ready<'a>(
         values: &Hyperparameters,
         dataset: &Dataset,
         classes: usize,
-        rewirings: &Rewirings<'_>,
+        rewirings: &'a Rewirings<'_>,
         seed: u64,
+        runs: usize,
+        results: usize,
         watch: &Watch,
-    ) -> Result<(Self, Vec<Rewired>), Error> {
+    ) -> Result<Ready<'a>, Error> {
         if values.model().is_bank() {
             let Dataset { graph, features, .. } = dataset;
-            let bank = PreparedBank::new(values, graph, features, classes, rewirings.resources(), watch)?;
-            return Ok((Self::Bank(bank), Vec::new()));
+            let resources = rewirings.resources();
+            let mut sizing = rewirings.size();
+            let planned =
+                rewirings.compute(|| PlannedBank::new(values, graph, features, classes, resources, watch))?;
+            sizing.take(&Needs::of_making(planned.needed()), watch)?;
+            let bank = rewirings.compute(|| planned.finish(graph, watch))?;
+            let needs = Needs::counted(bank.footprint(), results);
+            sizing.take(&needs, watch)?;
+            let (share, at_once) = sizing.settle(&needs, runs);
+            return Ok(Ready { prepared: Self::Bank(bank), rewired: Vec::new(), at_once, share });
         }
-        let rewired = rewirings.of_model(values, seed, watch)?;
-        let architecture = architecture(values, classes);
-        let needed = footprint(&architecture, dataset, &rewired);
-        if let Some(limit) = rewirings.resources().memory.filter(|&limit| needed > limit) {
-            return Err(Error::OverMemory { needed, limit });
-        }
+        let mut made = rewirings.of_model(values, classes, seed, results, watch)?;
+        let rewired = std::mem::take(&mut made.rewired);
         let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
-        Ok((Self::Towers { architecture, inputs: inputs(dataset, values, matrices)? }, rewired))
+        let architecture = architecture(values, classes);
+        let inputs = rewirings.compute(|| inputs(dataset, values, matrices))?;
+        let (share, at_once) = made.settle(runs);
+        Ok(Ready { prepared: Self::Towers { architecture, inputs }, rewired, at_once, share })
     }
 
     /// How to train it.
@@ -92,37 +104,36 @@ impl Prepared {
         Schedule { learning_rate, weight_decay, max_steps, stopping, metric }
     }
 
-    /// Trains the runs given: layers by `trainer`, banks on rayon's current pool. See [`Trainer::train`].
+    /// Trains the runs given, `at_once` at the same time: layers by `trainer`, banks on rayon's current pool. See
+    /// [`Trainer::train`].
     #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
     pub(crate) fn train(
         &self,
         labels: &[u32],
         runs: &[BatchRun<'_>],
+        at_once: usize,
         schedule: &Schedule,
         keep: Keep,
         trainer: &dyn Trainer,
         watch: &Watch,
         on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Option<Trained<f32>>>, Error> {
-        let bank = match self {
-            Self::Towers { architecture, inputs } => {
-                let batch = Batch { architecture, inputs, labels, runs, schedule, keep };
-                return Ok(trainer.train(&batch, watch, on_end)?);
+        let mut finished = Vec::new();
+        for runs in runs.chunks(at_once.max(1)) {
+            let trained = match self {
+                Self::Towers { architecture, inputs } => {
+                    let batch = Batch { architecture, inputs, labels, runs, schedule, keep };
+                    trainer.train(&batch, watch, on_end)?
+                }
+                Self::Bank(bank) => train_bank(bank, labels, runs, schedule, keep, watch, on_end)?,
+            };
+            let complete = trained.iter().all(Option::is_some);
+            finished.extend(trained);
+            if !complete {
+                break;
             }
-            Self::Bank(bank) => bank,
-        };
-        let stop = AtomicBool::new(false);
-        let train = |run: &BatchRun<'_>| {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let trained = bank.train_split(labels, run.split, run.number, schedule, run.seed, keep, watch)?;
-            if on_end(&trained.scores).is_break() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            Ok(Some(trained))
-        };
-        runs.par_iter().with_max_len(1).map(train).collect()
+        }
+        Ok(finished)
     }
 
     /// The probability of every class for every vertex, row-major, under the weights of each run that has them.
@@ -185,4 +196,27 @@ impl Prepared {
 
 fn weights_of(trained: &Option<Trained<f32>>) -> Option<&Vec<f32>> {
     trained.as_ref()?.weights.as_ref()
+}
+
+fn train_bank(
+    bank: &PreparedBank,
+    labels: &[u32],
+    runs: &[BatchRun<'_>],
+    schedule: &Schedule,
+    keep: Keep,
+    watch: &Watch,
+    on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
+) -> Result<Vec<Option<Trained<f32>>>, Error> {
+    let stop = AtomicBool::new(false);
+    let train = |run: &BatchRun<'_>| {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let trained = bank.train_split(labels, run.split, run.number, schedule, run.seed, keep, watch)?;
+        if on_end(&trained.scores).is_break() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        Ok(Some(trained))
+    };
+    runs.par_iter().with_max_len(1).map(train).collect()
 }

@@ -1,16 +1,13 @@
 //! A rewiring turns a graph into the matrix a tower propagates with, and a report.
 
-use std::sync::{Arc, Mutex};
-
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{
-    Csr, Filter, Graph, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Transition, Watch,
-    defaults,
+    Csr, Filter, Graph, Job, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Transition,
+    Watch,
 };
-use qdc_nn::Propagation;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{NetworkKind, RewiringKind};
+use crate::model::RewiringKind;
 use crate::{Error, Hyperparameters};
 
 /// How a graph becomes a matrix.
@@ -150,11 +147,24 @@ impl Rewiring {
         Ok(Self::Kernel(recipe.self_loop(self_loop)))
     }
 
-    /// The matrix for `graph`, made with the resources at hand.
-    pub fn apply(
+    /// Makes ready what can be made ready before there is memory for the matrix: the job of a kernel.
+    pub(crate) fn prepare(
         &self,
         graph: &Graph,
         resources: &Resources,
+        watch: &Watch,
+    ) -> Result<Option<Job>, Error> {
+        match self {
+            Self::Kernel(recipe) => Ok(Some(recipe.prepare(graph, resources, watch)?)),
+            Self::Plain { .. } | Self::Sdrf { .. } => Ok(None),
+        }
+    }
+
+    /// The matrix for `graph`; `job` is what [`Rewiring::prepare`] gave.
+    pub(crate) fn apply(
+        &self,
+        graph: &Graph,
+        job: Option<Job>,
         watch: &Watch,
     ) -> Result<(Csr<f64>, RewiringReport), Error> {
         Ok(match self {
@@ -163,11 +173,32 @@ impl Rewiring {
                 let (rewired, report) = flow.run(graph, watch)?;
                 (plain(&rewired, *self_loop)?.0, RewiringReport::Sdrf(report))
             }
-            Self::Kernel(recipe) => {
-                let built = recipe.prepare(graph, resources, watch)?.build(watch)?;
+            Self::Kernel(_) => {
+                let built = job.expect("a kernel is prepared first").build(watch)?;
                 (built.matrix, RewiringReport::Kernel(built.report))
             }
         })
+    }
+
+    /// The most entries its matrix can have, an entry for each vertex itself included.
+    pub(crate) fn most_entries(&self, graph: &Graph) -> usize {
+        let (nodes, edges) = (graph.nodes(), graph.edges());
+        let entries = match self {
+            Self::Plain { .. } => nodes.saturating_add(2 * edges),
+            Self::Sdrf { flow, .. } => nodes.saturating_add(2 * (edges.saturating_add(flow.iterations()))),
+            Self::Kernel(recipe) => {
+                nodes.saturating_mul(recipe.sparsify.most_in_row(nodes)).saturating_add(nodes)
+            }
+        };
+        entries.min(nodes.saturating_mul(nodes))
+    }
+
+    /// Whether its matrix is its own transpose.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        match self {
+            Self::Plain { .. } | Self::Sdrf { .. } => true,
+            Self::Kernel(recipe) => matches!(recipe.normalize, Normalize::Sym | Normalize::None),
+        }
     }
 }
 
@@ -178,113 +209,27 @@ fn plain(graph: &Graph, self_loop: f64) -> Result<(Csr<f64>, RewiringReport), Er
     Ok((matrix, report))
 }
 
-/// The matrix with an entry at every diagonal place, as attention wants it; an added one is the mean of its row, and
-/// 1 in an empty row.
-fn with_self_loops(matrix: &Csr<f64>) -> Csr<f64> {
-    let rows = (0..matrix.rows()).map(|row| {
-        let (indices, values) = matrix.row(row);
-        let (mut indices, mut values) = (indices.to_vec(), values.to_vec());
-        if let Err(at) = indices.binary_search(&(row as u32)) {
+/// The matrix in single precision with an entry at every diagonal place, as attention wants it; an added one is the
+/// mean of its row, and 1 in an empty row.
+pub(crate) fn with_self_loops(matrix: &Csr<f64>) -> Csr<f32> {
+    let (nodes, mut pointers) = (matrix.rows(), vec![0]);
+    let mut indices = Vec::with_capacity(matrix.entries() + nodes);
+    let mut kept = Vec::with_capacity(matrix.entries() + nodes);
+    for row in 0..nodes {
+        let (columns, values) = matrix.row(row);
+        let own = columns.partition_point(|&column| (column as usize) < row);
+        indices.extend_from_slice(&columns[..own]);
+        kept.extend(values[..own].iter().map(|&value| value as f32));
+        if columns.get(own).is_none_or(|&column| column as usize != row) {
             let mean = if values.is_empty() { 1.0 } else { values.iter().sum::<f64>() / values.len() as f64 };
-            indices.insert(at, row as u32);
-            values.insert(at, mean);
+            indices.push(row as u32);
+            kept.push(mean as f32);
         }
-        (indices, values)
-    });
-    Csr::from_rows(matrix.columns(), rows).expect("columns stay in order")
-}
-
-/// A matrix ready for a network, and the report of how it was made.
-#[derive(Clone, Debug)]
-pub struct Rewired {
-    /// The matrix.
-    pub matrix: Arc<Propagation<f32>>,
-    /// How it was made.
-    pub report: Arc<RewiringReport>,
-}
-
-/// A rewiring that was made before.
-struct Kept {
-    rewiring: Rewiring,
-    attention: bool,
-    made: Rewired,
-}
-
-/// The rewirings of one graph: made when first asked for, the last few kept, shared by splits and trials.
-pub struct Rewirings<'a> {
-    graph: &'a Graph,
-    resources: Resources,
-    kept: Mutex<Vec<Kept>>,
-}
-
-impl<'a> Rewirings<'a> {
-    /// How many are kept; the plain transition matrix and a few kernels.
-    const KEPT: usize = 4;
-
-    /// Those of `graph`.
-    pub fn new(graph: &'a Graph) -> Self {
-        Self { graph, resources: Resources::default(), kept: Mutex::default() }
+        indices.extend_from_slice(&columns[own..]);
+        kept.extend(values[own..].iter().map(|&value| value as f32));
+        pointers.push(indices.len());
     }
-
-    /// Uses these resources for kernels: memory, and eigenpairs that are stored or given.
-    pub fn with_resources(mut self, resources: Resources) -> Self {
-        self.resources = resources;
-        self
-    }
-
-    /// The resources at hand.
-    pub(crate) fn resources(&self) -> &Resources {
-        &self.resources
-    }
-
-    /// A matrix for each tower of a model; none if no tower looks at the graph. An MLP among others gets the transition
-    /// matrix and leaves it alone.
-    pub fn of_model(
-        &self,
-        values: &Hyperparameters,
-        seed: u64,
-        watch: &Watch,
-    ) -> Result<Vec<Rewired>, Error> {
-        if !values.model().sees_graph() {
-            return Ok(Vec::new());
-        }
-        let towers = values.model().towers().iter().enumerate();
-        towers
-            .map(|(number, tower)| {
-                let rewiring = match tower.network {
-                    NetworkKind::Mlp => Rewiring::Plain { self_loop: defaults::SELF_LOOP },
-                    NetworkKind::Gcn | NetworkKind::Gat => Rewiring::of_tower(values, number, seed)?,
-                    NetworkKind::Bank | NetworkKind::Window => {
-                        unreachable!("banks have channels, not rewirings")
-                    }
-                };
-                self.get(&rewiring, tower.network == NetworkKind::Gat, watch)
-            })
-            .collect()
-    }
-
-    /// One rewiring; with self-loops added where it is for attention.
-    pub fn get(&self, rewiring: &Rewiring, attention: bool, watch: &Watch) -> Result<Rewired, Error> {
-        let kept = || self.kept.lock().expect("nothing panics while it is held");
-        let same = |kept: &&Kept| kept.attention == attention && kept.rewiring == *rewiring;
-        if let Some(found) = kept().iter().find(same) {
-            return Ok(found.made.clone());
-        }
-        // Not under the lock: another thread may make the same one at worst, and both get the same bytes.
-        let (matrix, report) = rewiring.apply(self.graph, &self.resources, watch)?;
-        let matrix = if attention { with_self_loops(&matrix) } else { matrix };
-        let matrix = Arc::new(Propagation::new(matrix.map(|value| value as f32)));
-        let made = Rewired { matrix, report: Arc::new(report) };
-        let mut kept = kept();
-        if kept.len() >= Self::KEPT {
-            // The plain matrix is asked for most; of the others the oldest goes.
-            let plain = |kept: &Kept| matches!(kept.rewiring, Rewiring::Plain { .. });
-            let oldest = kept.iter().position(|kept| !plain(kept)).unwrap_or(0);
-            kept.remove(oldest);
-        }
-        kept.push(Kept { rewiring: rewiring.clone(), attention, made: made.clone() });
-        Ok(made)
-    }
+    Csr::new(nodes, matrix.columns(), pointers, indices, kept).expect("columns stay in order")
 }
 
 #[cfg(test)]
@@ -297,24 +242,6 @@ mod tests {
         let looped = with_self_loops(&matrix);
         assert_eq!(looped.row(1), (&[1][..], &[1.0][..]));
         assert_eq!(looped.row(2), (&[2][..], &[0.5][..]));
-        assert_eq!(looped.row(0).0, &[0, 1, 2]);
-        assert!((looped.row(0).1[0] - 0.3).abs() < 1e-15);
-    }
-    #[test]
-    fn sdrf_widens_the_bridge_of_a_barbell_for_both_networks() {
-        let clique =
-            |first: u64| (first..first + 4).flat_map(move |a| (a + 1..first + 4).map(move |b| (a, b)));
-        let edges: Vec<(u64, u64)> = clique(0).chain(clique(4)).chain([(3, 4)]).collect();
-        let graph = Graph::from_edges(8, edges, qdc_core::EdgeRule::Undirected).unwrap();
-        let rewirings = Rewirings::new(&graph);
-        for name in ["gcn+sdrf", "gat+sdrf"] {
-            let mut values = Hyperparameters::new(name.parse().unwrap());
-            values.set("iterations", "2").unwrap();
-            values.set("removal_bound", "inf").unwrap();
-            let made = rewirings.of_model(&values, 0, &Watch::silent()).unwrap();
-            let RewiringReport::Sdrf(report) = &*made[0].report else { panic!("{:?}", made[0].report) };
-            assert_eq!((report.added, report.removed), (2, 0));
-            assert_eq!(made[0].matrix.matrix().entries(), 2 * (graph.edges() + 2) + 8);
-        }
+        assert_eq!(looped.row(0), (&[0, 1, 2][..], &[0.3, 0.2, 0.4][..]));
     }
 }

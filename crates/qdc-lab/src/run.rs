@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::bank::Learned;
 use crate::experiment::{DatasetIdentity, Experiment};
-use crate::prepared::Prepared;
-use crate::rewiring::{RewiringReport, Rewirings};
+use crate::prepared::{Prepared, Ready};
+use crate::rewiring::RewiringReport;
+use crate::rewirings::Rewirings;
 use crate::scores::Summary;
-use crate::{Error, Hyperparameters, Model};
+use crate::{Error, Hyperparameters, Model, RewiringKind};
 
 /// How long to train: the published rule by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +163,8 @@ pub struct Run {
     /// The probability of every class for every vertex (row-major) after each split in the record's order, where it was
     /// to be kept and a step had a finite loss.
     pub probabilities: Vec<Option<Vec<f32>>>,
+    /// The network, to be filled with weights that were kept.
+    pub(crate) network: Option<Arc<Prepared>>,
 }
 
 impl Run {
@@ -173,15 +176,15 @@ impl Run {
     }
 }
 
-/// Trains a model on the splits asked for with every seed: a batch of runs for `trainer`, seed after seed.
+/// Trains a model on the splits asked for with every seed, as many runs at once as `trainer` and the memory allow.
 ///
 /// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it ends, in any
 /// order; if it breaks, no further split begins, and the record says that the run was stopped. The result of a split
 /// does not depend on the other splits, the other seeds or the number of threads.
 ///
 /// # Errors
-/// A split that is not there or cannot be trained on; features that are not finite; whatever a rewiring refuses; a stop
-/// asked for.
+/// A split that is not there or cannot be trained on; features that are not finite; more memory needed than allowed;
+/// whatever a rewiring refuses; a stop asked for.
 pub fn train(
     training: &Training<'_>,
     rewirings: &Rewirings<'_>,
@@ -199,10 +202,29 @@ pub fn train(
     // What a network says of itself, and its probabilities, are read off its weights.
     let weights = keep.weights || keep.probabilities || hyperparameters.model().is_bank();
     let kept = training::Keep { weights, curve: keep.curve };
-    for &seed in seeds {
+    // Only SDRF draws: every other model is made once for all seeds.
+    let draws = hyperparameters.model().has(|tower| tower.rewiring == RewiringKind::Sdrf);
+    let seeds_at_once = if draws { 1 } else { seeds.len().max(1) };
+    let mut network = None;
+    for seeds in seeds.chunks(seeds_at_once) {
         let before = Instant::now();
-        let (network, rewired) =
-            Prepared::new(hyperparameters, dataset, dataset.classes, rewirings, seed, watch)?;
+        let run = |&seed: &u64| {
+            let of_split = move |&number: &usize| BatchRun { split: &dataset.splits[number], number, seed };
+            splits.iter().map(of_split)
+        };
+        let runs: Vec<BatchRun<'_>> = seeds.iter().flat_map(run).collect();
+        let results = if weights { splits.len() * training.seeds.len() } else { 0 };
+        drop(network.take()); // the memory of one model at a time
+        let Ready { prepared, rewired, at_once, share } = Prepared::ready(
+            hyperparameters,
+            dataset,
+            dataset.classes,
+            rewirings,
+            seeds[0],
+            runs.len(),
+            results,
+            watch,
+        )?;
         rewiring_seconds += before.elapsed().as_secs_f64();
         if reports.is_empty() {
             reports = rewired.into_iter().map(|made| made.report).collect();
@@ -211,17 +233,19 @@ pub fn train(
                 notes.push(note);
             }
         }
-        let run = |&number: &usize| BatchRun { split: &dataset.splits[number], number, seed };
-        let runs: Vec<BatchRun<'_>> = splits.iter().map(run).collect();
-        let schedule = network.schedule(hyperparameters, patience, metric);
-        let finished = network.train(&dataset.labels, &runs, &schedule, kept, trainer, watch, on_split)?;
-        learned.extend(network.learned(&finished)?);
+        let schedule = prepared.schedule(hyperparameters, patience, metric);
+        let finished = rewirings.compute(|| {
+            prepared.train(&dataset.labels, &runs, at_once, &schedule, kept, trainer, watch, on_split)
+        })?;
+        learned.extend(prepared.learned(&finished)?);
         if keep.probabilities {
-            let shares = finished.iter().zip(network.probabilities(&finished)?);
+            let shares = finished.iter().zip(prepared.probabilities(&finished)?);
             shown.extend(shares.filter(|(run, _)| run.is_some()).map(|(_, shares)| shares));
         }
-        let complete = finished.iter().all(Option::is_some);
+        drop(share);
+        let complete = finished.len() == runs.len() && finished.iter().all(Option::is_some);
         trained.extend(finished.into_iter().flatten());
+        network = Some(prepared);
         if !complete {
             break;
         }
@@ -255,7 +279,8 @@ pub fn train(
         seconds: start.elapsed().as_secs_f64(),
         notes,
     };
-    Ok(Run { record, weights, curves, probabilities: shown })
+    let network = network.filter(|_| keep.weights).map(Arc::new);
+    Ok(Run { record, weights, curves, probabilities: shown, network })
 }
 
 /// A remark for each tower whose kernel is nearly the identity.

@@ -15,7 +15,7 @@ use crate::bank::vertex_channel;
 use crate::experiment::features_hash;
 use crate::hyperparameters::Value;
 use crate::prepared::Prepared;
-use crate::rewiring::Rewirings;
+use crate::rewirings::Rewirings;
 use crate::run::Run;
 use crate::{Error, Hyperparameters, Model};
 
@@ -129,17 +129,18 @@ pub fn graph_hash(graph: &Graph) -> String {
 /// Saves the weights of the split that did best on validation (the first of equals); `None` if no split has
 /// weights.
 ///
-/// `named` is what the dataset was called, so that it can be found again; `rewirings` has the matrices of the
-/// run.
+/// `named` is what the dataset was called, so that it can be found again.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn save_best(
     path: &Path,
     run: &Run,
     dataset: &Dataset,
     named: &str,
-    rewirings: &Rewirings<'_>,
-    watch: &Watch,
 ) -> Result<Option<SavedConfiguration>, Error> {
-    let Some(best) = run.best_split(|at| run.weights[at].is_some()) else { return Ok(None) };
+    let best = run.best_split(|at| run.weights[at].is_some());
+    let (Some(best), Some(network)) = (best, &run.network) else { return Ok(None) };
     let (record, scores) = (&run.record, &run.record.splits[best]);
     let sets = sets_of(&dataset.splits[scores.split], dataset.graph.nodes());
     let configuration = SavedConfiguration {
@@ -158,11 +159,8 @@ pub fn save_best(
         graph: graph_hash(&dataset.graph),
         sets: Some(sets.into_iter().map(VertexSet::letter).collect()),
     };
-    let classes = dataset.classes;
-    let (prepared, _) =
-        Prepared::new(&record.hyperparameters, dataset, classes, rewirings, scores.seed, watch)?;
     let weights = run.weights[best].as_ref().expect("chosen because it has them");
-    let bytes = prepared.to_bytes(weights, &serde_json::to_string(&configuration).expect("plain data"))?;
+    let bytes = network.to_bytes(weights, &serde_json::to_string(&configuration).expect("plain data"))?;
     write_file(path, |file| file.write_all(&bytes))?;
     Ok(Some(configuration))
 }
@@ -332,10 +330,10 @@ impl SavedModel {
     }
 
     fn run(&self, dataset: &Dataset, resources: &Resources, watch: &Watch) -> Result<Prediction, Error> {
-        let (configuration, values) = (&self.configuration, self.hyperparameters()?);
-        let rewirings = Rewirings::new(&dataset.graph).with_resources(resources.clone());
-        let seed = configuration.seed;
-        let (prepared, _) = Prepared::new(&values, dataset, configuration.classes, &rewirings, seed, watch)?;
-        Ok(Prediction { logits: prepared.predict(&self.saved)?, sets: None })
+        let values = self.hyperparameters()?;
+        let rewirings = Rewirings::new(dataset).with_resources(resources.clone());
+        let SavedConfiguration { classes, seed, .. } = self.configuration;
+        let ready = Prepared::ready(&values, dataset, classes, &rewirings, seed, 1, 0, watch)?;
+        Ok(Prediction { logits: ready.prepared.predict(&self.saved)?, sets: None })
     }
 }

@@ -42,7 +42,7 @@ fn train_with(
     let keep = Keep { weights: true, probabilities: true, ..Keep::default() };
     let metric = Metric::Accuracy;
     let training = Training { dataset, hyperparameters: values, seeds, splits, patience, metric, keep };
-    let rewirings = Rewirings::new(&dataset.graph);
+    let rewirings = Rewirings::new(dataset);
     let watch = Watch::silent();
     pool.install(|| qdc_lab::train(&training, &rewirings, &Cpu, &watch, &|_| ControlFlow::Continue(())))
         .unwrap()
@@ -70,9 +70,7 @@ fn a_saved_bank_predicts_what_it_was_scored_with() {
     for (model, set) in [("bank", vec![("preset", "ends-dropout"), ("dropout", "0.3")]), ("window", vec![])] {
         let run = train(&dataset, &values(model, &set), &[0], 1);
         let path = folder.path().join(model);
-        save_best(&path, &run, &dataset, "csbm", &Rewirings::new(&dataset.graph), &Watch::silent())
-            .unwrap()
-            .unwrap();
+        save_best(&path, &run, &dataset, "csbm").unwrap().unwrap();
         let saved = SavedModel::open(&path, Budget::default()).unwrap();
         let predicted = saved.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap().classes();
         let test = dataset.splits[0].test();
@@ -248,7 +246,7 @@ fn a_saved_bank_says_the_same_of_every_copy_of_its_graph() {
     ] {
         let run = train(&dataset, &values(model, &set), &[0], 1);
         let path = folder.path().join("model");
-        save_best(&path, &run, &dataset, "csbm", &Rewirings::new(&dataset.graph), &watch).unwrap();
+        save_best(&path, &run, &dataset, "csbm").unwrap();
         let saved = SavedModel::open(&path, Budget::default()).unwrap();
         let elsewhere = saved.predict_elsewhere(&double, &resources, &watch);
         if set == [("preset", "ranks")] {
@@ -282,11 +280,11 @@ fn a_bank_that_takes_more_memory_than_there_is_is_refused() {
             metric: Metric::Accuracy,
             keep: Keep::default(),
         };
-        let rewirings = Rewirings::new(&dataset.graph).with_resources(tight.clone());
+        let rewirings = Rewirings::new(&dataset).with_resources(tight.clone());
         let go_on = |_: &_| ControlFlow::Continue(());
         let error = qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &go_on).unwrap_err();
         assert!(
-            matches!(error, Error::OverMemory { limit: 1_000_000, needed } if needed > 1_000_000),
+            matches!(error, Error::OverMemory { limit: 1_000_000, needed, .. } if needed > 1_000_000),
             "{error}"
         );
     }

@@ -36,7 +36,7 @@ fn train(
     let keep = Keep { weights: true, curve: true, ..Keep::default() };
     let metric = Metric::Accuracy;
     let training = Training { dataset, hyperparameters: values, seeds: &[7], splits, patience, metric, keep };
-    let rewirings = Rewirings::new(&dataset.graph);
+    let rewirings = Rewirings::new(dataset);
     pool.install(|| {
         qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Continue(()))
     })
@@ -104,7 +104,7 @@ fn metric_and_criterion_decide_which_step_counts() {
                 metric,
                 keep: Keep { curve: true, ..Keep::default() },
             };
-            let rewirings = Rewirings::new(&dataset.graph);
+            let rewirings = Rewirings::new(&dataset);
             let run =
                 qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Continue(()));
             let run = run.unwrap();
@@ -166,15 +166,14 @@ fn roc_auc_is_refused_where_a_set_has_one_class_only() {
         metric: Metric::Auc,
         keep: Keep::default(),
     };
-    let rewirings = Rewirings::new(&dataset.graph);
+    let rewirings = Rewirings::new(&dataset);
     let error = qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Continue(()));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("the validation set of split 0") && error.contains("ROC-AUC"), "{error}");
 }
 
 fn save(path: &std::path::Path, run: &Run, dataset: &Dataset) -> SavedConfiguration {
-    let rewirings = Rewirings::new(&dataset.graph);
-    save_best(path, run, dataset, "csbm", &rewirings, &Watch::silent()).unwrap().unwrap()
+    save_best(path, run, dataset, "csbm").unwrap().unwrap()
 }
 
 #[test]
@@ -311,10 +310,9 @@ fn bad_input_is_an_error_with_the_place() {
         metric: Metric::Accuracy,
         keep: Keep::default(),
     };
-    let error =
-        qdc_lab::train(&training, &Rewirings::new(&dataset.graph), &Cpu, &Watch::silent(), &|record| {
-            panic!("split {} was trained before split 0 was looked at", record.split)
-        });
+    let error = qdc_lab::train(&training, &Rewirings::new(&dataset), &Cpu, &Watch::silent(), &|record| {
+        panic!("split {} was trained before split 0 was looked at", record.split)
+    });
     assert_eq!(error.unwrap_err().to_string(), "the training set of split 0 is empty");
 
     let mut dense = dataset.features.to_dense();
@@ -386,7 +384,7 @@ fn the_callback_can_end_a_run() {
         keep: Keep::default(),
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    let rewirings = Rewirings::new(&dataset.graph);
+    let rewirings = Rewirings::new(&dataset);
     let run = pool
         .install(|| {
             qdc_lab::train(&training, &rewirings, &Cpu, &Watch::silent(), &|_| ControlFlow::Break(()))

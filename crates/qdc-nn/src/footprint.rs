@@ -26,17 +26,32 @@ pub struct Shape {
     pub features: usize,
     /// Stored entries of sparse features; none where they are dense.
     pub feature_entries: Option<usize>,
-    /// Stored entries of the matrix of each tower.
-    pub matrix_entries: Vec<usize>,
+    /// The matrix of each tower; none for an MLP.
+    pub matrices: Vec<MatrixShape>,
+}
+
+/// The size of a matrix to propagate with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixShape {
+    /// Stored entries.
+    pub entries: usize,
+    /// Whether it is its own transpose; if not, both are kept.
+    pub symmetric: bool,
 }
 
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
+    /// The most that is held while features and matrices are made ready; before the first run.
+    pub preparing: u64,
     /// What all runs of a network share: features and matrices in the form they are multiplied in.
     pub shared: u64,
+    /// Held besides for a moment, when the first run sets up what all share.
+    pub passing: u64,
     /// What each run takes besides: activations, gradients, weights and the optimiser's state.
     pub run: u64,
+    /// The weights of one network.
+    pub weights: u64,
 }
 
 impl Footprint {
@@ -44,14 +59,19 @@ impl Footprint {
     pub fn of(architecture: &Architecture, shape: &Shape) -> Self {
         let mut run = Run { nodes: shape.nodes as u64, numbers: 0, parameters: 0, bytes: 0 };
         let classes = Width::single(architecture.classes);
-        let mut shared = features(shape);
+        let (features, mut matrices) = (features(shape), 0);
+        let (mut columns, mut largest) = (0, 0);
         let mut ends = Vec::new();
         for (number, tower) in architecture.towers.iter().enumerate() {
-            let entries = shape.matrix_entries.get(number).copied().unwrap_or(0);
+            let matrix = shape.matrices.get(number).copied();
+            let entries = matrix.map_or(0, |matrix| matrix.entries);
             ends.push(run.tower(tower, shape, entries as u64));
-            if number < shape.matrix_entries.len() {
-                let attention = matches!(tower.kind, Kind::Gat { .. });
-                shared += propagation(shape.nodes, entries, attention);
+            if let Some(MatrixShape { symmetric, .. }) = matrix {
+                matrices += propagation(shape.nodes, entries) * if symmetric { 1 } else { 2 };
+                largest = largest.max(rows_form(shape.nodes, entries));
+                if matches!(tower.kind, Kind::Gat { .. }) {
+                    columns += by_column(shape.nodes, entries);
+                }
             }
         }
         match architecture.combinator {
@@ -69,17 +89,25 @@ impl Footprint {
                 run.activations(classes, 2); // their sum
             }
         }
-        if shape.nodes >= REORDER_FROM && !shape.matrix_entries.is_empty() {
+        let reordered = shape.nodes >= REORDER_FROM && !shape.matrices.is_empty();
+        if reordered {
             run.activations(classes, 2); // logits in the order of the vertices
         }
-        // Weights, gradient, two moments, and the best weights so far.
-        let numbers = run.numbers + 5 * run.parameters;
-        Self { shared, run: NUMBER * numbers + run.bytes }
+        // In the order of the vertices first, then in the network's; a matrix is compared with its transpose.
+        let copies = if reordered { 2 } else { 1 };
+        Self {
+            preparing: copies * (features + matrices) + largest,
+            shared: features + matrices + columns,
+            passing: columns, // before they are transposed
+            run: NUMBER * (run.numbers + 4 * run.parameters) + run.bytes, // weights, gradient, two moments
+            weights: NUMBER * run.parameters,
+        }
     }
 
-    /// What `at_once` runs take together.
+    /// The most that `at_once` runs hold together.
     pub fn of_runs(&self, at_once: usize) -> u64 {
-        self.shared.saturating_add(self.run.saturating_mul(at_once as u64))
+        let runs = self.run.saturating_mul(at_once as u64);
+        self.preparing.max(self.shared.saturating_add(self.passing).saturating_add(runs))
     }
 }
 
@@ -156,23 +184,22 @@ impl Run {
     }
 }
 
-/// Bytes of the features: as the network uses them, and in the order of the vertices where that is another.
+/// Bytes of the features as the network uses them.
 fn features(shape: &Shape) -> u64 {
-    let copies = if shape.nodes >= REORDER_FROM && !shape.matrix_entries.is_empty() { 2 } else { 1 };
-    copies
-        * match shape.feature_entries {
-            Some(entries) => entries as u64 * (INDEX + NUMBER) + shape.nodes as u64 * POINTER,
-            None => NUMBER * shape.nodes as u64 * Width::single(shape.features).stride() as u64,
-        }
+    match shape.feature_entries {
+        Some(entries) => rows_form(shape.nodes, entries),
+        None => NUMBER * shape.nodes as u64 * Width::single(shape.features).stride() as u64,
+    }
 }
 
-/// Bytes of a matrix ready to propagate with.
-///
-/// Counted: the matrix, the form it is multiplied in, its entries by column for attention, and for the moment in which
-/// it is prepared its transpose. Large graphs keep it twice: in the order of the vertices, and in the network's.
-fn propagation(nodes: usize, entries: usize, attention: bool) -> u64 {
+/// Bytes of a sparse matrix, row by row.
+fn rows_form(rows: usize, entries: usize) -> u64 {
+    entries as u64 * (INDEX + NUMBER) + rows as u64 * POINTER
+}
+
+/// Bytes of a matrix ready to propagate with: row by row, and the form it is multiplied in.
+fn propagation(nodes: usize, entries: usize) -> u64 {
     let (rows, stored) = (nodes as u64, entries as u64);
-    let rows_form = stored * (INDEX + NUMBER) + rows * POINTER;
     let strips = nodes.div_ceil(Tiles::<f32>::COLUMNS);
     let per_cell = entries as f64 / (nodes * strips).max(1) as f64;
     let form = if entries as f64 > DENSE_ABOVE * (nodes as f64).powi(2) {
@@ -182,7 +209,10 @@ fn propagation(nodes: usize, entries: usize, attention: bool) -> u64 {
     } else {
         0
     };
-    let by_column = if attention { stored * (INDEX + POINTER) + rows * POINTER } else { 0 };
-    let copies = if nodes >= REORDER_FROM { 2 } else { 1 };
-    copies * (rows_form + form) + by_column
+    rows_form(nodes, entries) + form
+}
+
+/// Bytes of the entries of a matrix column by column, as attention needs them.
+fn by_column(nodes: usize, entries: usize) -> u64 {
+    entries as u64 * (INDEX + POINTER) + nodes as u64 * POINTER
 }

@@ -42,7 +42,7 @@ pub use batch::{Batch, BatchRun, Cpu, Trainer};
 pub use chain::Placed;
 pub use early_stopping::{Criterion, EarlyStopping, Stopping, Validation, Verdict};
 pub use error::Error;
-pub use footprint::{Footprint, Shape};
+pub use footprint::{Footprint, MatrixShape, Shape};
 pub use inputs::Inputs;
 pub use layers::{EdgeValues, Pass};
 pub use learner::{Group, Learner};

@@ -65,6 +65,15 @@ impl<T: Real> Form<T> {
         }
     }
 
+    /// Bytes it takes besides the matrix.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Rows => 0,
+            Self::Tiles(tiles) => tiles.bytes(),
+            Self::Dense(values) => size_of_val(values.as_slice()),
+        }
+    }
+
     fn apply(&self, matrix: &Csr<T>, x: &Matrix<T>, y: &mut Matrix<T>) {
         assert_eq!(x.width(), y.width(), "propagation keeps the columns");
         assert_eq!((x.rows(), y.rows()), (matrix.columns(), matrix.rows()), "rows of a propagation");
@@ -107,6 +116,16 @@ impl<T: Real> Propagation<T> {
     /// Whether M is its own transpose.
     pub fn is_symmetric(&self) -> bool {
         self.backward.is_none()
+    }
+
+    /// Bytes of memory it holds now.
+    pub fn bytes(&self) -> u64 {
+        fn rows<T: Copy + Send + Sync>(matrix: &Csr<T>) -> usize {
+            size_of_val(matrix.pointers()) + size_of_val(matrix.indices()) + size_of_val(matrix.values())
+        }
+        let forward = rows(&self.matrix) + self.forward.bytes();
+        let backward = self.backward.as_ref().map_or(0, |(matrix, form)| rows(matrix) + form.bytes());
+        (forward + backward + self.by_column.get().map_or(0, rows)) as u64
     }
 
     /// The form chosen: `rows`, `tiles` or `dense`.

@@ -191,6 +191,13 @@ impl<T: Real> Tiles<T> {
     /// Columns of a strip.
     pub(crate) const COLUMNS: usize = 256;
 
+    /// Bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(self.cells.as_slice())
+            + size_of_val(self.indices.as_slice())
+            + size_of_val(self.values.as_slice())
+    }
+
     /// Cuts `matrix` up. Its entries must be fewer than 2^32.
     pub(crate) fn new(matrix: &Csr<T>) -> Self {
         let strips = matrix.columns().div_ceil(Self::COLUMNS);

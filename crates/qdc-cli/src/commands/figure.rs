@@ -290,7 +290,7 @@ fn channel_shares(name: &str, session: &Session) -> Result<ChannelShares, Failur
         metric: dataset.usual_metric(),
         keep: Keep::default(),
     };
-    let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
+    let rewirings = Rewirings::new(&dataset).with_resources(session.resources());
     let go_on = |_: &_| ControlFlow::Continue(());
     let learned = qdc_lab::train(&training, &rewirings, &Cpu, &session.watch, &go_on)?.record.learned;
     Ok(ChannelShares { dataset: dataset.name, shares: mean_shares(&learned) })

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::graph_arguments::EdgeArguments;
 use crate::output::{self, Show};
 use crate::session::Session;
+use crate::units;
 
 /// Predict the class of every vertex with a saved model
 ///
@@ -60,6 +61,7 @@ impl Predict {
             output: self.output.as_ref().map(|path| path.display().to_string()),
             predictions: here.then(|| predicted.classes()),
             probabilities: (here && self.probabilities).then(|| predicted.probabilities()),
+            peak_memory_bytes: units::peak_memory(),
             csv: csv.clone(),
         };
         if let Some(path) = &self.output {
@@ -103,6 +105,7 @@ struct Predicted {
     predictions: Option<Vec<u32>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probabilities: Option<Vec<Vec<f64>>>,
+    peak_memory_bytes: Option<u64>,
     #[serde(skip)]
     csv: String,
 }

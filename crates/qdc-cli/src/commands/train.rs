@@ -22,6 +22,7 @@ use crate::model_argument::model;
 use crate::output::{self, Show};
 use crate::session::Session;
 use crate::training_arguments::{TrainingArguments, metric, seeds, split, splits};
+use crate::units;
 
 /// Train a model on the splits of a dataset
 ///
@@ -155,7 +156,7 @@ impl Train {
                 probabilities: self.ensemble.is_some(),
             },
         };
-        let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
+        let rewirings = Rewirings::new(&dataset).with_resources(session.resources());
         let trainer = self.device.trainer(session)?;
         let go_on = |_: &Scores| ControlFlow::Continue(());
         let run = qdc_lab::train(&training, &rewirings, &*trainer, &session.watch, &go_on)?;
@@ -166,7 +167,7 @@ impl Train {
         }
         let mut saved = None;
         if let Some(path) = &self.save {
-            let best = save_best(path, &run, &dataset, name, &rewirings, &session.watch)?;
+            let best = save_best(path, &run, &dataset, name)?;
             let Some(best) = best else {
                 return Err(Failure::new("no split had a finite loss, so there are no weights to save"));
             };
@@ -183,7 +184,8 @@ impl Train {
             saved_filter = Some(path);
         }
         let ensemble = self.ensemble.and_then(|_| Ensemble::of(&[&run], &dataset, training.metric));
-        session.show(&Trained { record: &run.record, ensemble, saved, saved_filter })
+        let peak_memory_bytes = units::peak_memory();
+        session.show(&Trained { record: &run.record, ensemble, saved, saved_filter, peak_memory_bytes })
     }
 
     /// How many seeds to train: those said, or as many as an ensemble asks.
@@ -210,6 +212,7 @@ struct Trained<'a> {
     saved: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     saved_filter: Option<String>,
+    peak_memory_bytes: Option<u64>,
 }
 
 impl Show for Trained<'_> {

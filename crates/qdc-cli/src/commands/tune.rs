@@ -18,7 +18,7 @@ use crate::output::Show;
 use crate::session::Session;
 use crate::signals;
 use crate::training_arguments::{TrainingArguments, metric, split, splits};
-use crate::units::Bytes;
+use crate::units::{self, Bytes};
 
 /// Search the hyper-parameters of a model on a dataset
 ///
@@ -214,10 +214,11 @@ fn ended(report: &impl Show, session: &Session) -> Result<(), Failure> {
 struct Shown {
     #[serde(flatten)]
     report: SearchReport,
+    peak_memory_bytes: Option<u64>,
 }
 
 fn report_of(report: SearchReport) -> Shown {
-    Shown { report }
+    Shown { report, peak_memory_bytes: units::peak_memory() }
 }
 
 impl Show for Shown {

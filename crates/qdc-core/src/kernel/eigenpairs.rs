@@ -54,6 +54,7 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
         route.plan.route = spectrum.report().solver;
         route.plan.reason.clone_from(&reason);
         route.plan.flops = 2.0 * (nodes as f64).powi(2) * spectrum.pairs() as f64;
+        route.plan.memory = 8 * (nodes as u64) * spectrum.pairs() as u64; // the vectors, mapped or held
         let _ = route.spectrum.set((spectrum, reason));
     }
     Ok(Box::new(route))

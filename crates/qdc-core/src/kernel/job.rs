@@ -12,6 +12,9 @@ use crate::{Error, Graph, Pairs, Sparsify, Transition, Watch};
 
 /// Bytes of a kept entry: column and value, twice, as rows are gathered and then joined.
 const BYTES_PER_ENTRY: u64 = 2 * 12;
+/// Rows made to learn how many entries a threshold keeps, and what is added to their mean.
+const SAMPLED_ROWS: usize = 256;
+const STANDARD_ERRORS: f64 = 4.0;
 
 impl Recipe {
     /// Makes the recipe ready for a graph: checks it, builds L, chooses the route and prepares it.
@@ -143,6 +146,37 @@ impl Job {
         shard::label(self.graph, self.recipe.clone(), rows, kept, report)
     }
 
+    /// About how many entries the kernel will keep, and seldom fewer than that.
+    ///
+    /// Under a threshold 256 rows spread over the graph are made, and four standard errors of their mean are added;
+    /// otherwise the rule itself says how many there can be. Takes the time of those rows, and for a route by eigenpairs
+    /// that of the pairs, which [`Job::build`] then finds.
+    ///
+    /// # Errors
+    /// As [`Job::build`].
+    pub fn expected_entries(&self, watch: &Watch) -> Result<usize, Error> {
+        let most = self.nodes.saturating_mul(self.recipe.sparsify.most_in_row(self.nodes));
+        let count = SAMPLED_ROWS.min(self.nodes);
+        if count == 0 || !matches!(self.recipe.sparsify, Sparsify::Epsilon(_)) {
+            return Ok(most);
+        }
+        let names = (0..count).map(|at| (at * self.nodes / count) as u32).collect();
+        let (rows, _) = self.make(Rule { upper: false, ..self.recipe.rule() }, names, watch)?;
+        let lengths = || rows.iter().map(|row| row.columns.len() as f64);
+        let mean = lengths().sum::<f64>() / count as f64;
+        let spread = lengths().map(|length| (length - mean).powi(2)).sum::<f64>() / count as f64;
+        // A sample of every row is the truth.
+        let error = if count == self.nodes { 0.0 } else { (spread / count as f64).sqrt() };
+        let expected = ((mean + STANDARD_ERRORS * error) * self.nodes as f64).ceil();
+        Ok((expected as usize).min(most))
+    }
+
+    /// The bytes that [`Job::build`] takes if so many entries are kept.
+    pub fn memory_with(&self, entries: usize) -> u64 {
+        let known = kept_bytes(self.recipe.sparsify, self.nodes, self.nodes);
+        (self.plan.memory - known).saturating_add(bytes_of(entries))
+    }
+
     fn make(&self, rule: Rule, rows: Vec<u32>, watch: &Watch) -> Result<(Vec<Row>, Account), Error> {
         let sink = Sink::new(rule, self.nodes, rows);
         let account = self.maker.make(&sink, watch)?;
@@ -168,11 +202,13 @@ impl std::fmt::Debug for Job {
 
 /// Bytes of what some rows keep, where that is known beforehand.
 fn kept_bytes(sparsify: Sparsify, rows: usize, nodes: usize) -> u64 {
-    let (rows, nodes) = (rows as u64, nodes as u64);
-    let entries = match sparsify {
-        Sparsify::TopK(k) => rows.saturating_mul(2 * nodes.min(k as u64)),
+    match sparsify {
         Sparsify::Epsilon(_) => 0,
-        Sparsify::None => rows.saturating_mul(nodes),
-    };
-    entries.saturating_mul(BYTES_PER_ENTRY)
+        Sparsify::TopK(_) | Sparsify::None => bytes_of(rows.saturating_mul(sparsify.most_in_row(nodes))),
+    }
+}
+
+/// Bytes of so many entries while they are kept.
+fn bytes_of(entries: usize) -> u64 {
+    (entries as u64).saturating_mul(BYTES_PER_ENTRY)
 }

@@ -96,6 +96,11 @@ impl Sdrf {
         }
     }
 
+    /// The most edges it adds.
+    pub fn iterations(&self) -> usize {
+        self.iterations
+    }
+
     /// Draws candidates with probability proportional to exp(tau gain); infinite: the best one. Default infinite.
     pub fn tau(self, tau: f64) -> Self {
         Self { tau, ..self }

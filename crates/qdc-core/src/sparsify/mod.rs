@@ -60,6 +60,14 @@ impl Sparsify {
             Err(Error::Parameter { name: "top_k", value: 0.0, requirement: "at least 1" })
         }
     }
+
+    /// The most entries a row keeps, on average over the rows: the union with the transpose can double the largest.
+    pub fn most_in_row(self, nodes: usize) -> usize {
+        match self {
+            Self::TopK(k) => nodes.min(k.saturating_mul(2)),
+            Self::Epsilon(_) | Self::None => nodes,
+        }
+    }
 }
 
 impl Sparsify {

@@ -70,19 +70,22 @@ impl Window {
     }
 }
 
-/// A bank or a window ready to be trained.
-pub(crate) struct PreparedBank {
-    architecture: BankArchitecture,
-    /// The channels' names; none for a window.
-    channels: Vec<String>,
-    /// One for a bank; for a window one for each start.
-    inputs: Vec<BankInputs<f32>>,
-    pub(crate) learning_rate: f64,
-    pub(crate) weight_decay: f64,
+/// A bank or a window whose channels are known but not yet computed.
+pub(crate) struct PlannedBank {
+    settings: Settings,
+    classes: usize,
+    source: Source,
 }
 
-impl PreparedBank {
-    /// Makes the channels of a graph.
+enum Source {
+    /// The features, which each start of a window acts on.
+    Window(Features),
+    /// The channels of a bank, their names, and how they are computed.
+    Channels(Channels, Vec<String>, Way),
+}
+
+impl PlannedBank {
+    /// Finds the channels of a graph.
     ///
     /// # Errors
     /// Whatever a channel refuses, and a stop asked for.
@@ -96,24 +99,43 @@ impl PreparedBank {
     ) -> Result<Self, Error> {
         let settings = Settings::of(values);
         let features = settings.features.scale(features);
-        let mut names = Vec::new();
-        let inputs = match values.model().towers()[0].network {
-            NetworkKind::Window => {
-                let from = |&start: &LearnedWindow| BankInputs::window(graph, &features, start);
-                STARTS.iter().map(from).collect::<Result<_, _>>()?
-            }
+        let source = match values.model().towers()[0].network {
+            NetworkKind::Window => Source::Window(features),
             _ => {
                 let list = settings.channels.channels(graph, watch)?;
-                names = list.iter().map(Channel::to_string).collect();
+                let names = list.iter().map(Channel::to_string).collect();
                 let channels = Channels::new(&list, graph, features, resources, watch)?;
                 let way = match (settings.input_dropout > 0.0, settings.dropout_on) {
                     (false, _) => Way::Auto,
                     (true, DropoutOn::Features) => Way::Mapped,
                     (true, DropoutOn::Channels) => Way::Kept,
                 };
-                within(BankInputs::<f32>::needed(&channels, way), resources)?;
-                vec![BankInputs::new(&channels, way, watch)?]
+                Source::Channels(channels, names, way)
             }
+        };
+        Ok(Self { settings, classes, source })
+    }
+
+    /// Bytes that computing the channels takes.
+    pub(crate) fn needed(&self) -> u64 {
+        match &self.source {
+            Source::Window(_) => 0,
+            Source::Channels(channels, _, way) => BankInputs::<f32>::needed(channels, *way),
+        }
+    }
+
+    /// Computes the channels.
+    ///
+    /// # Errors
+    /// Whatever a channel refuses, and a stop asked for.
+    pub(crate) fn finish(self, graph: &Graph, watch: &Watch) -> Result<PreparedBank, Error> {
+        let Self { settings, classes, source } = self;
+        let (channels, inputs) = match source {
+            Source::Window(features) => {
+                let from = |&start: &LearnedWindow| BankInputs::window(graph, &features, start);
+                (Vec::new(), STARTS.iter().map(from).collect::<Result<_, _>>()?)
+            }
+            Source::Channels(channels, names, way) => (names, vec![BankInputs::new(&channels, way, watch)?]),
         };
         let architecture = BankArchitecture {
             hidden: settings.hidden,
@@ -124,11 +146,30 @@ impl PreparedBank {
             readout_decay: settings.readout_decay,
             classes,
         };
-        // At most one network for each thread is trained at a time.
-        let footprint = Footprint::of_bank(&architecture, &inputs[0]);
-        within(footprint.of_runs(rayon::current_num_threads()), resources)?;
         let Settings { learning_rate, weight_decay, .. } = settings;
-        Ok(Self { architecture, channels: names, inputs, learning_rate, weight_decay })
+        Ok(PreparedBank { architecture, channels, inputs, learning_rate, weight_decay })
+    }
+}
+
+/// A bank or a window ready to be trained.
+#[derive(Debug)]
+pub(crate) struct PreparedBank {
+    architecture: BankArchitecture,
+    /// The channels' names; none for a window.
+    channels: Vec<String>,
+    /// One for a bank; for a window one for each start.
+    inputs: Vec<BankInputs<f32>>,
+    pub(crate) learning_rate: f64,
+    pub(crate) weight_decay: f64,
+}
+
+impl PreparedBank {
+    /// What training takes; every start of a window is a network of its own.
+    pub(crate) fn footprint(&self) -> Footprint {
+        let one = Footprint::of_bank(&self.architecture, &self.inputs[0]);
+        let starts = self.inputs.len() as u64;
+        let (shared, run) = (one.shared.saturating_mul(starts), one.run.saturating_mul(starts));
+        Footprint { preparing: shared, shared, run, ..one }
     }
 
     /// A network to be filled with weights.
@@ -173,14 +214,6 @@ impl PreparedBank {
         let mut best = best.expect("there is a start");
         best.scores.seconds = seconds;
         Ok(best)
-    }
-}
-
-/// Refuses what takes more memory than there is.
-fn within(needed: u64, resources: &Resources) -> Result<(), Error> {
-    match resources.memory {
-        Some(limit) if needed > limit => Err(Error::OverMemory { needed, limit }),
-        _ => Ok(()),
     }
 }
 

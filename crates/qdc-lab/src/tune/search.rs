@@ -51,7 +51,7 @@ pub struct Search<'a> {
     pub sampler: Sampler,
     /// Whether hopeless trials stop early.
     pub pruning: Pruning,
-    /// Bytes a trial may take; more is a failure.
+    /// Bytes that the program may take; a trial that needs more is a failure. `None`: no limit.
     pub memory: Option<u64>,
     /// Time a trial may take; more is a failure.
     pub trial_time: Option<Duration>,
@@ -67,15 +67,6 @@ pub struct Search<'a> {
     pub trainer: &'a dyn Trainer,
     /// The threads that compute; the process's own pool where none is given.
     pub pool: Option<&'a rayon::ThreadPool>,
-}
-
-impl Search<'_> {
-    fn compute<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
-    }
 }
 
 /// The best trial.
@@ -159,9 +150,9 @@ pub fn search(
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
     let rewirings = if finished < search.trials || search.seeds > 1 || search.ensemble > 1 {
-        search.compute(|| rewirings(search, watch))?
+        rewirings(search, watch)?
     } else {
-        Rewirings::new(&search.dataset.graph)
+        Rewirings::new(search.dataset)
     };
     let experiment = experiment.hash();
     let trial = Trial { search, rewirings: &rewirings, experiment: &experiment, watch };
@@ -188,7 +179,7 @@ pub fn search(
                     let report = |split: &Scores| {
                         sender.send(Message::Split(number, split.clone())).ok();
                     };
-                    let verdict = search.compute(|| trial.run(&hyperparameters, &switch, &report));
+                    let verdict = trial.run(&hyperparameters, &switch, &report);
                     sender.send(Message::Done(asked, verdict)).ok();
                 });
             }
@@ -213,42 +204,53 @@ pub fn search(
     let duplicates = coordinator.end()?;
     study.synchronise()?;
     if search.seeds > 1 && !watch.stop_requested() {
-        search.compute(|| rescore::rescore(&mut study, search, &rewirings, watch))?;
+        rescore::rescore(&mut study, search, &rewirings, watch)?;
     }
     if search.ensemble > 1 && !watch.stop_requested() {
-        search.compute(|| ensemble::ensemble(&mut study, search, &rewirings, watch))?;
+        ensemble::ensemble(&mut study, search, &rewirings, watch)?;
     }
     Ok(report(&study, search, duplicates, watch.stop_requested(), start.elapsed()))
 }
 
-/// One complete spectrum serves every mu, where it is of use and fits.
+/// One complete spectrum serves every mu, where it is of use and takes no more than half of the memory.
 fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Error> {
     let mut resources = Resources {
         memory: search.memory,
         spectra: Spectra::Stored(Arc::new(search.spectra.clone())),
         ..Resources::default()
     };
-    let rewirings = Rewirings::new(&search.dataset.graph);
+    let within = |resources| Rewirings::new(search.dataset).with_resources(resources).on(search.pool);
+    let rewirings = within(resources.clone());
     let windowed = search.space.model.has(|tower| tower.rewiring.is_windowed());
     let has = |name: &str| search.space.space.get(name).is_some();
     let nearest = has("pairs") || search.space.fixed.get("pairs").is_some_and(Value::is_number);
     let looped = has("self_loop") || search.space.fixed.contains_key("self_loop");
     let ranks = search.space.model.has(|tower| tower.network == NetworkKind::Bank); // windows by rank need it
     if !ranks && (!windowed || !nearest || looped) {
-        return Ok(rewirings.with_resources(resources));
+        return Ok(rewirings);
+    }
+    let bytes = 8 * (search.dataset.graph.nodes() as u64).pow(2);
+    if rewirings.resources().memory.is_some_and(|memory| 2 * bytes > memory) {
+        watch.note(
+            "no full spectrum for all trials (it would take half of the memory); each finds its own pairs",
+        );
+        return Ok(rewirings);
     }
     let transition = Transition::new(&search.dataset.graph);
-    match search.spectra.load_or_compute(&transition, search.memory, watch) {
+    let found = rewirings
+        .compute(|| search.spectra.load_or_compute(&transition, rewirings.resources().memory, watch));
+    match found {
         Ok(spectrum) => {
             let store = Remembered::holding(search.spectra.clone(), &transition, spectrum);
             resources.spectra = Spectra::Stored(Arc::new(store));
+            Ok(within(resources).holding(bytes))
         }
-        Err(qdc_data::Error::Core(error @ qdc_core::Error::Interrupted)) => return Err(error.into()),
+        Err(qdc_data::Error::Core(error @ qdc_core::Error::Interrupted)) => Err(error.into()),
         Err(error) => {
             watch.note(&format!("no full spectrum for all trials ({error}); each trial finds its own pairs"));
+            Ok(rewirings)
         }
     }
-    Ok(rewirings.with_resources(resources))
 }
 
 fn report(

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use qdc_core::Watch;
 use qdc_core::watch::{Observer, PhaseId};
-use qdc_data::Dataset;
 use qdc_tune::Outcome;
 use serde_json::json;
 
@@ -117,14 +116,6 @@ impl Trial<'_> {
         on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Result<RunRecord, Error> {
         let Search { dataset, seed, .. } = *self.search;
-        if let (Some(limit), false) = (self.search.memory, hyperparameters.model().is_bank()) {
-            let rewired = self.rewirings.of_model(hyperparameters, seed, watch)?;
-            let entries: usize = rewired.iter().map(|made| made.matrix.matrix().entries()).sum();
-            let needed = memory(hyperparameters, dataset, entries);
-            if needed > limit {
-                return Err(Error::OverMemory { needed, limit });
-            }
-        }
         let training = Training {
             dataset,
             hyperparameters,
@@ -140,26 +131,6 @@ impl Trial<'_> {
         })?;
         Ok(run.record)
     }
-}
-
-/// About what training one split at a time on every thread takes, in bytes: activations and their gradients, the
-/// matrix, and for attention a handful of numbers per entry and head.
-fn memory(values: &Hyperparameters, dataset: &Dataset, entries: usize) -> u64 {
-    let network = crate::architecture(values, dataset.classes);
-    let mut numbers = 0;
-    for tower in &network.towers {
-        let heads = match tower.kind {
-            qdc_nn::Kind::Gat { heads, .. } => heads,
-            qdc_nn::Kind::Mlp | qdc_nn::Kind::Gcn => 1,
-        };
-        let columns: usize = tower.widths.iter().map(|width| width * heads).sum();
-        numbers += 6 * dataset.labels.len() * columns;
-        numbers += 4 * dataset.features.columns() * tower.widths[0] * heads;
-        if matches!(tower.kind, qdc_nn::Kind::Gat { .. }) {
-            numbers += 5 * entries * heads;
-        }
-    }
-    (16 * entries + rayon::current_num_threads() * 4 * numbers) as u64
 }
 
 fn complete(record: &RunRecord) -> Outcome {

@@ -60,9 +60,10 @@ impl Footprint {
             parameters += joined * classes + classes;
             numbers += 2 * nodes * classes;
         }
-        // Weights, gradient, two moments, and the best weights so far.
-        let run = number * (numbers + 5 * parameters) + bytes;
-        Self { shared: inputs.bytes(), run }
+        // Weights, gradient, two moments.
+        let run = number * (numbers + 4 * parameters) + bytes;
+        let shared = inputs.bytes();
+        Self { preparing: shared, shared, passing: 0, run, weights: number * parameters }
     }
 }
 

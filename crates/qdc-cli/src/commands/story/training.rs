@@ -34,7 +34,7 @@ pub(crate) fn train(
     watch: &Watch,
     mut each: impl FnMut(&Run) -> Result<(), Failure>,
 ) -> Result<Vec<Run>, Failure> {
-    let rewirings = Rewirings::new(&dataset.graph);
+    let rewirings = Rewirings::new(dataset);
     let mut runs = Vec::new();
     for name in models {
         let model: Model = name.parse()?;

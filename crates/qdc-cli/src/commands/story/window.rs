@@ -24,7 +24,7 @@ pub(crate) fn tell_window(report: Report, dataset: &Dataset, session: &Session) 
         metric: dataset.usual_metric(),
         keep: Keep::default(),
     };
-    let rewirings = Rewirings::new(&dataset.graph).with_resources(session.resources());
+    let rewirings = Rewirings::new(dataset).with_resources(session.resources());
     let go_on = |_: &_| ControlFlow::Continue(());
     let record = qdc_lab::train(&training, &rewirings, &Cpu, &session.watch, &go_on)?.record;
     let Some(window) = record.learned.first().and_then(|learned| learned.window) else { return Ok(report) };
