@@ -154,6 +154,7 @@ fn the_shares_of_channels_are_drawn_for_each_dataset() {
     json(folder, &format!("figure shares {DATASET} csbm:n=50,homophily=0.2,seed=2 -o shares.svg"));
     let csv = read(folder, "shares.csv");
     assert_eq!(csv.lines().count(), 1 + 2 * 8, "{csv}");
+    assert!(csv.contains(",L X,") && csv.contains("\"gaussian, μ = 1, σ = 0.5\""), "{csv}");
     let shares: Vec<f64> =
         csv.lines().skip(1).filter_map(|line| line.rsplit(',').next()?.parse().ok()).collect();
     assert!((shares[..8].iter().sum::<f64>() - 8.0).abs() < 1e-4, "their mean is 1: {shares:?}");

@@ -104,18 +104,19 @@ fn a_bank_stops_by_loss_after_400_steps_at_most() {
     assert_eq!(Patience::of(&"gcn".parse().unwrap()), Patience::default());
 }
 
-#[test]
-fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
-    let dataset = dataset();
-    let space = SearchSpace::named("presets", "bank".parse().unwrap()).unwrap();
-    assert_eq!(space.trials(250), 5);
-    let folder = tempfile::tempdir().unwrap();
-    let settings = Search {
-        dataset: &dataset,
+/// A search over a space, of a few steps on two splits.
+fn searched<'a>(
+    dataset: &'a Dataset,
+    space: &'a SearchSpace,
+    trials: usize,
+    spectra: SpectrumCache,
+) -> Search<'a> {
+    Search {
+        dataset,
         source: None,
         splits: &[0, 1],
-        space: &space,
-        trials: space.trials(250),
+        space,
+        trials: space.trials(trials),
         seed: 3,
         seeds: 1,
         ensemble: 3,
@@ -129,9 +130,35 @@ fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
         patience: Patience { max_steps: 5, ..Patience::of(&space.model) },
         metric: Metric::Accuracy,
         trainer: &Cpu,
-        spectra: SpectrumCache::new(folder.path()),
+        spectra,
         pool: None,
-    };
+    }
+}
+
+#[test]
+fn the_wide_space_of_banks_and_windows_is_searched_without_a_failure() {
+    let (dataset, folder) = (dataset(), tempfile::tempdir().unwrap());
+    for model in ["bank", "window"] {
+        let space = SearchSpace::named("wide", model.parse().unwrap()).unwrap();
+        assert_eq!(space.trials(12), 12);
+        let settings = searched(&dataset, &space, 12, SpectrumCache::new(folder.path()));
+        let storage = Box::new(Sqlite::open(folder.path().join(model)).unwrap());
+        let report = search(&settings, storage, "study", &Watch::silent()).unwrap();
+        assert_eq!((report.trials, report.left, report.failed.len()), (12, 0, 0), "{:?}", report.failed);
+        let best = report.best.unwrap();
+        assert_eq!(best.parameters.contains_key("channels"), model == "bank");
+        assert!(best.parameters.contains_key("readout_decay") && best.validation > 0.5, "{best:?}");
+        assert_eq!(report.ensemble.unwrap().scores.members, 3);
+    }
+}
+
+#[test]
+fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
+    let dataset = dataset();
+    let space = SearchSpace::named("presets", "bank".parse().unwrap()).unwrap();
+    assert_eq!(space.trials(250), 5);
+    let folder = tempfile::tempdir().unwrap();
+    let settings = searched(&dataset, &space, 250, SpectrumCache::new(folder.path()));
     let file = folder.path().join("studies.db");
     let report =
         search(&settings, Box::new(Sqlite::open(&file).unwrap()), "study", &Watch::silent()).unwrap();
@@ -151,9 +178,6 @@ fn the_space_of_presets_tries_each_once_and_no_other_model_has_it() {
     assert_eq!(tried, Preset::NAMES);
     assert!(SearchSpace::named("presets", "gcn".parse().unwrap()).is_err());
     assert!(SearchSpace::named("paper", "bank".parse().unwrap()).is_err());
-    for model in ["bank", "window"] {
-        assert!(SearchSpace::named("wide", model.parse().unwrap()).is_ok());
-    }
 }
 
 #[test]

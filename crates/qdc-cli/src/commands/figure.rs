@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use qdc_core::bank::View;
+use qdc_core::bank::{Channel, View};
 use qdc_core::homophily::{PROBES, sliding_windows, spectral_homophily, window_homophily};
 use qdc_core::kernel::BuiltKernel;
 use qdc_core::spectrum::Spectrum;
@@ -293,7 +293,18 @@ fn channel_shares(name: &str, session: &Session) -> Result<ChannelShares, Failur
     let rewirings = Rewirings::new(&dataset).with_resources(session.resources());
     let go_on = |_: &_| ControlFlow::Continue(());
     let learned = qdc_lab::train(&training, &rewirings, &Cpu, &session.watch, &go_on)?.record.learned;
-    Ok(ChannelShares { dataset: dataset.name, shares: mean_shares(&learned) })
+    let shares = mean_shares(&learned).into_iter().map(|(_, share)| share);
+    let channels = ChannelSet::Ends.channels(&dataset.graph, &session.watch)?;
+    let labelled = channels.iter().map(label).zip(shares);
+    Ok(ChannelShares { dataset: dataset.name, shares: labelled.collect() })
+}
+
+/// A channel as a figure names it.
+fn label(channel: &Channel) -> String {
+    match &channel.view {
+        View::Filter(filter) => figures::response(filter).name,
+        _ => channel.to_string(),
+    }
 }
 
 /// Channels by name with the mean of their shares.

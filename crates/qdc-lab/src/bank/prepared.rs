@@ -14,17 +14,17 @@ use crate::{Error, Hyperparameters};
 
 /// How fast narrow windows move, as a multiple of the weights' rate. At the usual rate they become wide within a few
 /// steps, before the weights have found out what is in them.
-const SLOW: f64 = 0.2;
+const SLOW: f64 = 0.05;
 
-/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and narrow ones on the
-/// smooth side.
+/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and two narrow ones on
+/// the smooth side.
 pub const STARTS: [LearnedWindow; 6] = [
     LearnedWindow::new(1.0, 0.5),
     LearnedWindow::new(0.5, 0.5),
     LearnedWindow::new(-0.5, 0.5),
     LearnedWindow::new(0.0, 1.5),
-    LearnedWindow::new(0.9, 0.2).at_rate(SLOW),
-    LearnedWindow::new(0.6, 0.1).at_rate(SLOW),
+    LearnedWindow::new(0.8, 0.25).at_rate(SLOW),
+    LearnedWindow::new(0.7, 0.2).at_rate(SLOW),
 ];
 
 /// What a bank or a window learnt on one split besides its matrices.
