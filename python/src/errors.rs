@@ -54,15 +54,9 @@ impl Problem {
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Self::Core(error) => core_error(py, &error),
-            Self::Data(error) => {
-                let hint = error.hint().or_else(|| error.core().and_then(remedy::hint));
-                exception(py, "DataError", error.to_string(), hint)
-            }
+            Self::Data(error) => exception(py, "DataError", error.to_string(), remedy::data_hint(&error)),
             Self::Lab(error) if error.is_interruption() => core_error(py, &qdc_core::Error::Interrupted),
-            Self::Lab(error) => {
-                let hint = error.hint().or_else(|| error.core().and_then(remedy::hint));
-                exception(py, "ParameterError", error.to_string(), hint)
-            }
+            Self::Lab(error) => exception(py, "ParameterError", error.to_string(), remedy::lab_hint(&error)),
             Self::Eigenpairs { error, graph, self_loop } => {
                 let raised = core_error(py, &error);
                 let qdc_core::Error::Unconverged { partial, .. } = error else { return raised };

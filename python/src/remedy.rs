@@ -1,10 +1,11 @@
-//! Remedies of the core in the words of Python.
+//! What can be done about an error, in the words of Python.
 
-use qdc_core::{Error, Remedy};
+use qdc_core::{Error, Remedy, defaults};
 
 /// What the user can do about an error, by the keywords to give.
 pub(crate) fn hint(error: &Error) -> Option<String> {
     let words = match error.remedy()? {
+        Remedy::OtherValue(name) => return Some(format!("the default is {name}={}", defaults::of(name)?)),
         Remedy::GiveVertices => "give at least one edge, or a matrix with at least one row",
         Remedy::CountFromZero => "vertices count from 0",
         Remedy::Symmetrize => {
@@ -33,4 +34,52 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         _ => return None,
     };
     Some(words.to_owned())
+}
+
+/// What can be done about an error of the experiments: by keywords of Python where the command line has options.
+pub(crate) fn lab_hint(error: &qdc_lab::Error) -> Option<String> {
+    use qdc_lab::Error;
+    let words = match error {
+        Error::NoSuchSplit { splits: 0, .. } => "the dataset has no splits: give it masks",
+        Error::OtherGraph { .. } => "predict on the graph the model was trained on",
+        Error::OtherFeatures { .. } => "restore the features, or train again",
+        Error::OtherExperiment { .. } | Error::NoRecord { .. } | Error::Trial { .. } => {
+            "give the study another name, or keep it in another file"
+        }
+        Error::SearchSpace { .. } => r#"space="paper" and space="wide" work for every model"#,
+        // Hints of studies name options only where another study is the way out.
+        Error::Tune(error) => match error.hint() {
+            Some(hint) if !hint.contains("--") => return Some(hint),
+            _ => "keep the study under another name, or in another file",
+        },
+        Error::Network(error) => return network_hint(error),
+        Error::Data(error) => return data_hint(error),
+        error => return error.hint().or_else(|| error.core().and_then(hint)),
+    };
+    Some(words.to_owned())
+}
+
+fn network_hint(error: &qdc_nn::Error) -> Option<String> {
+    use qdc_nn::Error;
+    let words = match error {
+        Error::OneClass { .. } => r#"choose another metric, such as metric="accuracy", or other splits"#,
+        Error::EmptySet { .. } => "choose other splits, or give the dataset other masks",
+        Error::NotAModel { .. } => "name a file that a training saved",
+        error => return error.hint().or_else(|| error.core().and_then(hint)),
+    };
+    Some(words.to_owned())
+}
+
+/// What can be done about an error of files and datasets.
+pub(crate) fn data_hint(error: &qdc_data::Error) -> Option<String> {
+    use qdc_data::Error;
+    match error {
+        Error::NotDownloaded { name, .. } => Some(format!(
+            "fetch it with `qdc data get {name}` in a terminal, or set QDC_DATA to the folder it lies in"
+        )),
+        Error::Memory { .. } => {
+            Some("raise memory if it is meant to be that large; otherwise the file is damaged or malicious".into())
+        }
+        error => error.hint().or_else(|| error.core().and_then(hint)),
+    }
 }

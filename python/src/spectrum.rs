@@ -111,8 +111,8 @@ mod shared {
 
     /// A read-only array over `values`, which must live in `owner`.
     pub(super) fn vector<'py>(values: &[f64], owner: &Bound<'py, PyAny>) -> Bound<'py, PyArray1<f64>> {
-        // SAFETY: the values lie behind an `Arc` in `owner`, a frozen object: they neither move nor change while it
-        // lives, and the array holds a reference to it.
+        // SAFETY: the values lie behind an `Arc` in `owner`, a frozen object: they neither move nor change
+        // while it lives, and the array holds a reference to it.
         let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(values), owner.clone()) };
         array.readwrite().make_nonwriteable();
         array

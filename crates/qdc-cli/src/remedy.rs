@@ -1,10 +1,15 @@
 //! Remedies of the core in the words of the command line.
 
-use qdc_core::{Error, Remedy};
+use qdc_core::{Error, Remedy, defaults};
 
 /// What the user can do about an error, by the options to type.
 pub(crate) fn hint(error: &Error) -> Option<String> {
     let words = match error.remedy()? {
+        Remedy::OtherValue(name) => {
+            let value = defaults::of(name)?;
+            let option = name.replace('_', "-");
+            return Some(format!("the default is --{option} {value}; qdc kernel --help tells what it means"));
+        }
         Remedy::GiveVertices => "give at least one edge, or state the number of vertices",
         Remedy::CountFromZero => "vertices count from 0",
         Remedy::Symmetrize => "say how to make it undirected: --directed --symmetrize or|max|mean",

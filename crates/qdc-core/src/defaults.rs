@@ -1,4 +1,25 @@
-//! The defaults of kernels and rewirings, in one place: they feed the command line, Python and the documentation.
+//! The defaults of kernels and rewirings, in one place: they feed the command line, Python and the
+//! documentation.
+
+/// The default of a parameter by the name users type, where it has one.
+///
+/// ```
+/// assert_eq!(qdc_core::defaults::of("sigma"), Some(0.3));
+/// assert_eq!(qdc_core::defaults::of("times"), None);
+/// ```
+pub fn of(name: &str) -> Option<f64> {
+    Some(match name {
+        "mu" => MU,
+        "sigma" => SIGMA,
+        "gamma" => GAMMA,
+        "alpha" => ALPHA,
+        "time" => TIME,
+        "epsilon" => EPSILON,
+        "self_loop" => SELF_LOOP,
+        "tolerance" => TOLERANCE,
+        _ => return None,
+    })
+}
 
 /// Centre of the Gaussian and of the band.
 pub const MU: f64 = 0.5;

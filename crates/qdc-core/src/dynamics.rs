@@ -1,10 +1,10 @@
-//! Heat and quantum particles on a graph: f(t) = exp(-t H) f(0) and psi(t) = exp(-i t H) psi(0), with H = I - L,
-//! plus a potential on the diagonal where the particle is given one.
+//! Heat and quantum particles on a graph: f(t) = exp(-t H) f(0) and psi(t) = exp(-i t H) psi(0), with H = I -
+//! L, plus a potential on the diagonal where the particle is given one.
 //!
-//! Both exponentials are Chebyshev series in H, scaled to [-1, 1] from bounds on its spectrum. The coefficients are
-//! Bessel functions, which fall faster than exponentially once their order exceeds t times half the width of the
-//! spectrum, so the series stops at a known degree with an error near rounding. The polynomials T_k(H) psi(0) do not
-//! depend on time: one recurrence serves all times.
+//! Both exponentials are Chebyshev series in H, scaled to [-1, 1] from bounds on its spectrum. The
+//! coefficients are Bessel functions, which fall faster than exponentially once their order exceeds t times
+//! half the width of the spectrum, so the series stops at a known degree with an error near rounding. The
+//! polynomials T_k(H) psi(0) do not depend on time: one recurrence serves all times.
 
 mod bessel;
 
@@ -26,7 +26,8 @@ pub struct DynamicsReport {
     pub degree: usize,
     /// Bounds on the spectrum of H that the series used.
     pub bounds: (f64, f64),
-    /// Schroedinger's equation keeps the norm: the largest relative change of it over the times. Heat: `None`.
+    /// Schroedinger's equation keeps the norm: the largest relative change of it over the times. Heat:
+    /// `None`.
     pub norm_drift: Option<f64>,
 }
 
@@ -115,7 +116,8 @@ impl Dynamics {
         Ok(state)
     }
 
-    /// exp(-t (I - L)) `initial` at each time, in O(degree (entries of L + N times)); the potential plays no part.
+    /// exp(-t (I - L)) `initial` at each time, in O(degree (entries of L + N times)); the potential plays no
+    /// part.
     ///
     /// What is conserved is the sum of sqrt(degree) f, not the sum of f. The degree grows like sqrt(t).
     pub fn heat(&self, initial: &[f64], times: &[f64], watch: &Watch) -> Result<Evolution<Vec<f64>>, Error> {
@@ -134,8 +136,8 @@ impl Dynamics {
 
     /// exp(-i t (I - L + V)) `initial` at each time, in O(degree (entries of L + N times)).
     ///
-    /// The degree is about t times half the width of the spectrum. The norm is kept to rounding. A complex start
-    /// is two real ones: the equation is linear.
+    /// The degree is about t times half the width of the spectrum. The norm is kept to rounding. A complex
+    /// start is two real ones: the equation is linear.
     pub fn schrodinger(
         &self,
         initial: &[f64],
@@ -179,8 +181,8 @@ impl Dynamics {
         })
     }
 
-    /// Runs T_k(scaled H) `initial` through the recurrence, and hands each term with its weight for each time to
-    /// `add(time index, k, weight, term)`. Returns the degree.
+    /// Runs T_k(scaled H) `initial` through the recurrence, and hands each term with its weight for each time
+    /// to `add(time index, k, weight, term)`. Returns the degree.
     #[allow(clippy::too_many_arguments)] // one private place where both equations meet
     fn expand(
         &self,
@@ -338,7 +340,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// exp(-(s + t) H) = exp(-s H) exp(-t H); and a constant potential is a phase, which |psi|^2 does not see.
+        /// exp(-(s + t) H) = exp(-s H) exp(-t H); and a constant potential is a phase, which |psi|^2 does not
+        /// see.
         #[test]
         fn times_add_up_and_a_constant_potential_is_not_seen(
             s in 0.0f64..30.0, t in 0.0f64..30.0, height in -3.0f64..3.0, from in 0usize..12,

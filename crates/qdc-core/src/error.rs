@@ -289,10 +289,12 @@ fn brief(value: f64) -> String {
 }
 
 impl Error {
-    /// What the user can do about it, where there is something to say. Each front end puts it in its own words.
+    /// What the user can do about it, where there is something to say. Each front end puts it in its own
+    /// words.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
             Self::EmptyGraph => Some(Remedy::GiveVertices),
+            Self::Parameter { name, .. } => crate::defaults::of(name).map(|_| Remedy::OtherValue(name)),
             Self::VertexOutOfRange { .. } | Self::UnknownVertex { .. } => Some(Remedy::CountFromZero),
             Self::Asymmetric { .. } => Some(Remedy::Symmetrize),
             Self::ConflictingWeights { .. } => Some(Remedy::ChooseWeight),

@@ -1,4 +1,5 @@
-//! Filters: functions of the eigenvalue. A filter of L is a kernel, Q = sum over pairs of P(E_a) phi_a phi_a^T.
+//! Filters: functions of the eigenvalue. A filter of L is a kernel, Q = sum over pairs of P(E_a) phi_a
+//! phi_a^T.
 //!
 //! | filter | P(E) | known as |
 //! | --- | --- | --- |
@@ -77,7 +78,8 @@ enum Shape {
 impl Filter {
     /// exp(-(E - mu)^2 / 2 sigma^2), with sigma > 0.
     ///
-    /// A mu outside [-2, 2] is allowed: the spectrum then lies on the flank, and the report of the kernel warns.
+    /// A mu outside [-2, 2] is allowed: the spectrum then lies on the flank, and the report of the kernel
+    /// warns.
     pub fn gaussian(mu: f64, sigma: f64) -> Result<Self, Error> {
         let mu = checked("mu", mu, mu.is_finite(), "a finite number")?;
         let sigma = checked("sigma", sigma, sigma > 0.0 && sigma.is_finite(), "finite and above 0")?;

@@ -39,8 +39,8 @@ pub enum EdgeRule {
 
 /// An undirected graph with weights >= 0 and no self-loops.
 ///
-/// The adjacency A is symmetric and stored whole, so each edge stands twice. Self-loops of the input were dropped
-/// and counted; edges of weight 0 are absent.
+/// The adjacency A is symmetric and stored whole, so each edge stands twice. Self-loops of the input were
+/// dropped and counted; edges of weight 0 are absent.
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Graph};
@@ -70,8 +70,8 @@ impl Graph {
 
     /// The graph of a weighted edge list.
     ///
-    /// Copies of one edge in the same orientation must agree in weight, unless `rule` is `max` or `mean`, which
-    /// then settles them too.
+    /// Copies of one edge in the same orientation must agree in weight, unless `rule` is `max` or `mean`,
+    /// which then settles them too.
     pub fn from_weighted_edges(
         nodes: usize,
         edges: impl IntoIterator<Item = (u64, u64, f64)>,
@@ -79,7 +79,8 @@ impl Graph {
     ) -> Result<Self, Error> {
         check_nodes(nodes)?;
         let mut self_loops = Vec::new();
-        // Each edge is filed under its ends in ascending order; the flag remembers the orientation it came in.
+        // Each edge is filed under its ends in ascending order; the flag remembers the orientation it came
+        // in.
         let mut arcs: Vec<(u32, u32, bool, f64)> = Vec::new();
         for (from, to, weight) in edges {
             if from >= nodes as u64 || to >= nodes as u64 {
@@ -160,9 +161,16 @@ impl Graph {
         self.adjacency.row(vertex).0
     }
 
-    /// The sum of the weights at a vertex.
+    /// The sum of the weights at a vertex, right to two units of rounding however many neighbours there are
+    /// (Neumaier's summation).
     pub fn degree(&self, vertex: usize) -> f64 {
-        self.adjacency.row(vertex).1.iter().sum()
+        let (mut sum, mut correction) = (0.0, 0.0);
+        for &weight in self.adjacency.row(vertex).1 {
+            let total: f64 = sum + weight;
+            correction += if sum >= weight { (sum - total) + weight } else { (weight - total) + sum };
+            sum = total;
+        }
+        sum + correction
     }
 
     /// Each edge once, as (smaller end, larger end, weight), ascending.
@@ -255,7 +263,8 @@ fn symmetric(nodes: usize, edges: &[(u32, u32, f64)]) -> Csr<f64> {
         values[*at] = weight;
         *at += 1;
     };
-    // A row's smaller neighbours come from edges that precede its own, so two passes leave every row ascending.
+    // A row's smaller neighbours come from edges that precede its own, so two passes leave every row
+    // ascending.
     present().for_each(|&(low, high, weight)| put(high, low, weight));
     present().for_each(|&(low, high, weight)| put(low, high, weight));
     Csr::trusted(nodes, pointers, indices, values)

@@ -1,7 +1,8 @@
 //! One content hash for graphs, transition matrices, recipes and the payload of files.
 //!
-//! XXH3 with 64 bits: equal content has equal hashes, on every machine and in every version; other content almost
-//! surely does not. It finds mistakes and damage. It is no protection against somebody who forges files.
+//! XXH3 with 64 bits: equal content has equal hashes, on every machine and in every version; other content
+//! almost surely does not. It finds mistakes and damage. It is no protection against somebody who forges
+//! files.
 
 use std::fmt;
 use std::str::FromStr;
@@ -54,8 +55,8 @@ impl From<ContentHash> for String {
 
 /// Collects content, piece by piece, into a [`ContentHash`].
 ///
-/// Each piece enters with its length, so that pieces cannot run into each other. Numbers enter in little-endian
-/// order whatever the machine.
+/// Each piece enters with its length, so that pieces cannot run into each other. Numbers enter in
+/// little-endian order whatever the machine.
 pub struct Digest(Xxh3);
 
 impl Digest {

@@ -24,8 +24,8 @@ pub struct Homophily {
     pub isolated: usize,
 }
 
-/// Node and edge homophily of a labelled graph. Vertices without a label ([`UNLABELLED`]) are left out, as if they were
-/// not there.
+/// Node and edge homophily of a labelled graph. Vertices without a label ([`UNLABELLED`]) are left out, as if
+/// they were not there.
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Graph, homophily};

@@ -1,7 +1,7 @@
 //! The lower end of the spectrum by the method of Lanczos.
 //!
-//! A window at the lower end needs lambda_min and no eigenvector. Lanczos' recurrence builds an orthonormal basis in
-//! which L is tridiagonal; the lowest eigenvalue of that small matrix falls towards lambda_min.
+//! A window at the lower end needs lambda_min and no eigenvector. Lanczos' recurrence builds an orthonormal
+//! basis in which L is tridiagonal; the lowest eigenvalue of that small matrix falls towards lambda_min.
 
 use crate::splitmix::scramble;
 use crate::{Csr, Error, Transition, Watch};
@@ -14,8 +14,9 @@ const QUIET: usize = 8;
 
 /// The lowest eigenvalue of L, within about 1e-8 (from above).
 ///
-/// Every new vector is made orthogonal to all before it, so no eigenvalue is found twice. The start is a fixed random
-/// vector: the same L gives the same number. Cost: up to 300 products with L, and a vector kept for each.
+/// Every new vector is made orthogonal to all before it, so no eigenvalue is found twice. The start is a
+/// fixed random vector: the same L gives the same number. Cost: up to 300 products with L, and a vector kept
+/// for each.
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Graph, Transition, Watch, lanczos};

@@ -1,13 +1,16 @@
 //! The numerics of qdc: quantum diffusion convolution on graphs.
 //!
-//! Modules stand in the order the data flows: a [`Graph`] gives a [`Transition`] matrix L, whose spectrum a filter
-//! looks at; the filter of L is the kernel.
+//! Read them as the data flows: [`graph`] -> [`transition`], the matrix L -> [`spectrum`] or [`chebyshev`] ->
+//! [`filter`] -> [`kernel`] -> [`sparsify`] -> [`normalize`]. [`rewire`] is the other way to change a graph
+//! (SDRF); [`homophily`], [`dynamics`] and [`bank`] look at L. [`cpu`] chooses the instruction set for all of
+//! them.
 //!
-//! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and return
-//! a report of what was really done.
+//! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and
+//! return a report of what was really done.
 
 pub mod bank;
 pub mod chebyshev;
+pub mod cpu;
 pub mod csr;
 pub mod defaults;
 pub mod dynamics;
@@ -19,7 +22,6 @@ pub mod hash;
 pub mod homophily;
 pub mod kernel;
 pub mod lanczos;
-mod lines;
 mod metric;
 pub mod nearest;
 pub mod normalize;
@@ -27,6 +29,7 @@ pub mod order;
 mod remedy;
 pub mod rewire;
 mod scalar;
+mod simd;
 pub mod sparsify;
 pub mod spectrum;
 mod split;

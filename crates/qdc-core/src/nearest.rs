@@ -1,7 +1,7 @@
 //! The nearest neighbours of the vertices in feature space, as a graph.
 //!
-//! Vertices with similar features are joined, whether the given graph joins them or not. Similarity is the cosine of
-//! two rows of features; every pair is looked at, so the result is exact.
+//! Vertices with similar features are joined, whether the given graph joins them or not. Similarity is the
+//! cosine of two rows of features; every pair is looked at, so the result is exact.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -9,19 +9,22 @@ use rayon::prelude::*;
 
 use crate::{Csr, EdgeRule, Error, Features, Graph, Watch};
 
-/// Cosines closer than this count as equal, and a cosine not above it as 0: equal rows tie in theory and differ in the
-/// last bit.
+/// Cosines closer than this count as equal, and a cosine not above it as 0: equal rows tie in theory and
+/// differ in the last bit.
 const TIE: f64 = 1e-9;
 /// Rows of dense features that are multiplied with all others at a time.
 const BLOCK: usize = 64;
 
-/// The graph that joins every vertex to the `k` vertices of largest cosine, and to those that chose it; weights are 1.
+/// The graph that joins every vertex to the `k` vertices of largest cosine, and to those that chose it;
+/// weights are 1.
 ///
-/// With v the k-th largest cosine of a row, the vertices above v + 1e-9 are taken, then those within 1e-9 of v, lower
-/// numbers first. A cosine that is not positive joins nothing: a vertex without features stays alone.
+/// With v the k-th largest cosine of a row, the vertices above v + 1e-9 are taken, then those within 1e-9 of
+/// v, lower numbers first. A cosine that is not positive joins nothing: a vertex without features stays
+/// alone.
 ///
-/// Cost: sparse features take the sum over the columns of the squared number of their entries (Pubmed, 20,000 vertices:
-/// seconds), dense ones n^2 F. Memory: one row of cosines for each thread, 64 rows where features are dense.
+/// Cost: sparse features take the sum over the columns of the squared number of their entries (Pubmed, 20,000
+/// vertices: seconds), dense ones n^2 F. Memory: one row of cosines for each thread, 64 rows where features
+/// are dense.
 ///
 /// ```
 /// use qdc_core::{Features, Watch, nearest};

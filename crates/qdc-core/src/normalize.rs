@@ -1,4 +1,5 @@
-//! The last step: a sparse kernel becomes a transition matrix, D^-1/2 Q D^-1/2 with D the row sums of what was kept.
+//! The last step: a sparse kernel becomes a transition matrix, D^-1/2 Q D^-1/2 with D the row sums of what
+//! was kept.
 
 use std::str::FromStr;
 
@@ -39,8 +40,8 @@ impl FromStr for Normalize {
 impl Normalize {
     /// Normalises a symmetric matrix in place and returns how many rows have entries but no positive degree.
     ///
-    /// Those rows have no D^-1/2; their entries become 0. It cannot happen where negative entries went, or under
-    /// [`Sign::Absolute`]. An empty row stays empty.
+    /// Those rows have no D^-1/2; their entries become 0. It cannot happen where negative entries went, or
+    /// under [`Sign::Absolute`]. An empty row stays empty.
     pub fn apply(self, matrix: &mut Csr<f64>, sign: Sign) -> usize {
         if self == Self::None {
             return 0;

@@ -1,16 +1,17 @@
 //! Orders of the vertices, and connected components.
 //!
-//! Neighbours that lie close in memory make sparse products fast: relabelling in breadth-first order gains 10 to
-//! 30 percent on the kernel (bench/README.md).
+//! Neighbours that lie close in memory make sparse products fast: relabelling in breadth-first order gains 10
+//! to 30 percent on the kernel (bench/README.md).
 
 use std::collections::BinaryHeap;
 
 use crate::{Csr, Graph};
 
-/// The vertices in breadth-first order, low degrees first (the order of Cuthill and McKee): `order[new] = old`.
+/// The vertices in breadth-first order, low degrees first (the order of Cuthill and McKee): `order[new] =
+/// old`.
 ///
-/// Each component is entered at a vertex of least degree, ties to the lower number, so the order is a function of
-/// the graph alone. Cost: O(E log d).
+/// Each component is entered at a vertex of least degree, ties to the lower number, so the order is a
+/// function of the graph alone. Cost: O(E log d).
 ///
 /// Reference: E. Cuthill, J. McKee, "Reducing the bandwidth of sparse symmetric matrices", 1969.
 pub fn breadth_first(graph: &Graph) -> Vec<u32> {
@@ -47,10 +48,10 @@ pub(crate) fn breadth_first_of<T: Copy + Send + Sync>(matrix: &Csr<T>) -> Vec<u3
 
 /// The vertices in an order that keeps neighbours together: `order[new] = old`.
 ///
-/// Always the vertex follows that has the largest share of its neighbours in the order already (ties: the higher number),
-/// so a cluster is finished before the next is begun; where no vertex has any, one of least degree does. On Pubmed, with
-/// room for 1000 rows in a cache, 29 % of the neighbours' rows are missed, 60 % in breadth-first order, 87 % as the
-/// vertices come. Cost: O(E log E).
+/// Always the vertex follows that has the largest share of its neighbours in the order already (ties: the
+/// higher number), so a cluster is finished before the next is begun; where no vertex has any, one of least
+/// degree does. On Pubmed, with room for 1000 rows in a cache, 29 % of the neighbours' rows are missed, 60 %
+/// in breadth-first order, 87 % as the vertices come. Cost: O(E log E).
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Graph, order};
@@ -120,11 +121,16 @@ impl Components {
 
 /// The connected components, in O(V + E).
 pub fn components(graph: &Graph) -> Components {
+    connected(graph.adjacency())
+}
+
+/// The connected components of a symmetric matrix, in time proportional to its entries.
+pub(crate) fn connected(matrix: &Csr<f64>) -> Components {
     const NONE: u32 = u32::MAX;
-    let mut of_vertex = vec![NONE; graph.nodes()];
+    let mut of_vertex = vec![NONE; matrix.rows()];
     let mut sizes = Vec::new();
     let mut stack = Vec::new();
-    for root in 0..graph.nodes() {
+    for root in 0..matrix.rows() {
         if of_vertex[root] != NONE {
             continue;
         }
@@ -134,7 +140,7 @@ pub fn components(graph: &Graph) -> Components {
         stack.push(root);
         while let Some(vertex) = stack.pop() {
             size += 1;
-            for &neighbour in graph.neighbours(vertex) {
+            for &neighbour in matrix.row(vertex).0 {
                 if of_vertex[neighbour as usize] == NONE {
                     of_vertex[neighbour as usize] = component;
                     stack.push(neighbour as usize);

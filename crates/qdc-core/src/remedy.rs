@@ -6,6 +6,8 @@
 pub enum Remedy {
     /// Give at least one edge, or state the number of vertices.
     GiveVertices,
+    /// Give the parameter of this name another value; it has a default.
+    OtherValue(&'static str),
     /// Count vertices from 0.
     CountFromZero,
     /// Say how to make a directed graph undirected: or, max, mean.

@@ -1,12 +1,12 @@
 //! The transition matrix L = D^-1/2 (A + w I) D^-1/2 (the paper calls it the Laplacian).
 
 use crate::hash::{ContentHash, Digest};
-use crate::{Csr, Error, Graph};
+use crate::{Csr, Error, Graph, order};
 
 /// The normalised adjacency with self-loops: L = D^-1/2 (A + w I) D^-1/2, with D the row sums of A + w I.
 ///
-/// Symmetric, spectrum in (-1, 1] for w > 0; 1 is the smoothest end, with eigenvector D^1/2 1 on each component.
-/// A vertex of degree 0 (possible only for w = 0) has an empty row.
+/// Symmetric, spectrum in (-1, 1] for w > 0; 1 is the smoothest end, with eigenvector D^1/2 1 on each
+/// component. A vertex of degree 0 (possible only for w = 0) has an empty row.
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Graph, Transition};
@@ -89,6 +89,14 @@ impl Transition {
             .finish()
     }
 
+    /// How many eigenvalues are exactly 1: one for each connected component that has an edge or a self-loop.
+    ///
+    /// Cost: one pass over the entries.
+    pub(crate) fn ones(&self) -> usize {
+        let empty = (0..self.nodes()).filter(|&row| self.matrix.row(row).0.is_empty()).count();
+        order::connected(&self.matrix).count() - empty
+    }
+
     /// The weight of the self-loops.
     pub fn self_loop(&self) -> f64 {
         self.self_loop
@@ -132,6 +140,13 @@ mod tests {
         assert!(matches!(graph(1e308), Err(Error::InfiniteDegree { vertex: 1 })));
         let refused = Transition::with_self_loop(&graph(8e307).unwrap(), 1e308);
         assert!(matches!(refused, Err(Error::InfiniteDegree { .. })));
+    }
+
+    #[test]
+    fn every_component_with_an_edge_has_one_eigenvalue_1() {
+        let graph = Graph::from_edges(7, [(0, 1), (1, 2), (4, 5)], EdgeRule::Undirected).unwrap();
+        assert_eq!(Transition::new(&graph).ones(), 4);
+        assert_eq!(Transition::with_self_loop(&graph, 0.0).unwrap().ones(), 2);
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Vertices that L cannot tell apart, and the smaller matrix that is left when each class of them becomes one.
+//! Vertices that L cannot tell apart, and the smaller matrix that is left when each class of them becomes
+//! one.
 //!
 //! Two vertices u, v are twins if L_uu = L_vv and L_uc = L_vc for every other vertex c. Then e_u - e_v is an
-//! eigenvector with eigenvalue l = L_uu - L_uv. A class c of t twins gives t - 1 of them; what is left of it is the vector
-//! 1_c, and on the span of those class vectors L acts as a matrix with one row for each class. So for any function
+//! eigenvector with eigenvalue l = L_uu - L_uv. A class c of t twins gives t - 1 of them; what is left of it
+//! is the vector 1_c, and on the span of those class vectors L acts as a matrix with one row for each class.
+//! So for any function
 //!
 //! f(L) e_u = f(L) 1_c / t + f(l) (e_u - 1_c / t),
 //!
@@ -23,8 +25,9 @@ impl Classes {
     pub(crate) fn of(matrix: &Csr<f64>) -> Self {
         let mut single: Vec<u32> = (0..matrix.rows() as u32).collect();
         let mut members: Vec<Vec<u32>> = Vec::new();
-        // Twins that are not adjacent share their columns without the diagonal, adjacent ones with it. A vertex cannot
-        // have twins of both kinds: an adjacent twin of u would be a neighbour of u's other twin too, and conversely.
+        // Twins that are not adjacent share their columns without the diagonal, adjacent ones with it. A
+        // vertex cannot have twins of both kinds: an adjacent twin of u would be a neighbour of u's other
+        // twin too, and conversely.
         for adjacent in [false, true] {
             let mut keyed: Vec<(u64, u32)> =
                 single.iter().map(|&vertex| (key(matrix, vertex, adjacent), vertex)).collect();
@@ -87,11 +90,11 @@ impl Classes {
         Some(matrix.get(u as usize, u).unwrap_or(0.0) - matrix.get(u as usize, v).unwrap_or(0.0))
     }
 
-    /// The matrix of classes with L_uv `scale`(t_c, t_d) between u in c and v in d, and (L_uu + (t - 1) L_uu')
-    /// `scale`(t, t) / t on the diagonal.
+    /// The matrix of classes with L_uv `scale`(t_c, t_d) between u in c and v in d, and (L_uu + (t - 1)
+    /// L_uu') `scale`(t, t) / t on the diagonal.
     ///
-    /// With `scale` t_d it is L on vectors that are constant on classes; with t_c t_d the sums 1_c^T L 1_d; with
-    /// sqrt(t_c t_d) L in the orthonormal basis of the 1_c / sqrt(t_c).
+    /// With `scale` t_d it is L on vectors that are constant on classes; with t_c t_d the sums 1_c^T L 1_d;
+    /// with sqrt(t_c t_d) L in the orthonormal basis of the 1_c / sqrt(t_c).
     pub(crate) fn reduce(&self, matrix: &Csr<f64>, scale: impl Fn(f64, f64) -> f64) -> Csr<f64> {
         let size = |class: usize| self.members[class].len() as f64;
         let rows = self.members.iter().enumerate().map(|(own, members)| {
@@ -100,7 +103,8 @@ impl Classes {
             let mut diagonal = None;
             for (&column, &value) in columns.iter().zip(values) {
                 let class = self.of_vertex[column as usize] as usize;
-                // One member speaks for its class; the class's own row adds the diagonal and its t - 1 neighbours.
+                // One member speaks for its class; the class's own row adds the diagonal and its t - 1
+                // neighbours.
                 if class == own {
                     diagonal = Some(diagonal.unwrap_or(0.0) + value);
                 } else if self.members[class][0] == column {
@@ -117,8 +121,9 @@ impl Classes {
     }
 }
 
-/// A number equal for twins. Neighbours enter with their weights, as a star of many weights would else be one heap; adjacent
-/// twins see each other at different columns, so there only the columns enter, and a heap is a clique.
+/// A number equal for twins. Neighbours enter with their weights, as a star of many weights would else be one
+/// heap; adjacent twins see each other at different columns, so there only the columns enter, and a heap is a
+/// clique.
 fn key(matrix: &Csr<f64>, vertex: u32, adjacent: bool) -> u64 {
     let mix = |column: u32, bits: u64| scramble(u64::from(column) ^ bits.rotate_left(32));
     let (columns, values) = matrix.row(vertex as usize);

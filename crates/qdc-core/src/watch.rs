@@ -1,7 +1,7 @@
 //! A watch: progress out, "should I stop?" in.
 //!
-//! Every long function takes a [`Watch`]. The same code then serves a progress bar, Ctrl-C in a terminal, Python's
-//! signals and a silent test, and knows nothing of any of them.
+//! Every long function takes a [`Watch`]. The same code then serves a progress bar, Ctrl-C in a terminal,
+//! Python's signals and a silent test, and knows nothing of any of them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::Error;
 
 /// Who looks on: shows progress, and may ask for a stop.
 ///
-/// Methods are called from worker threads. Phases may be nested or run side by side; `phase` tells them apart.
+/// Methods are called from worker threads. Phases may be nested or run side by side; `phase` tells them
+/// apart.
 pub trait Observer: Send + Sync {
     /// A phase of `total` steps begins.
     fn begin(&self, phase: PhaseId, name: &str, total: u64);

@@ -1,4 +1,5 @@
-//! Kernels against the golden numbers of NumPy and SciPy (`kernels_*.npz`) and of PyTorch Geometric (`gdc_*.npz`).
+//! Kernels against the golden numbers of NumPy and SciPy (`kernels_*.npz`) and of PyTorch Geometric
+//! (`gdc_*.npz`).
 
 use std::path::{Path, PathBuf};
 

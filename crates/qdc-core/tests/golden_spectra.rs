@@ -1,4 +1,5 @@
-//! Eigenvalues against the golden numbers of NumPy (`kernels_*.npz`), and the routes against each other on real graphs.
+//! Eigenvalues against the golden numbers of NumPy (`kernels_*.npz`), and the routes against each other on
+//! real graphs.
 
 use std::path::Path;
 

@@ -171,6 +171,73 @@ fn a_spectrum_of_another_graph_is_refused_and_ones_own_serves_every_filter() {
     assert_eq!(error.remedy(), Some(Remedy::OwnSpectrum), "{error}");
 }
 
+#[test]
+fn all_pairs_need_a_complete_spectrum() {
+    let graph = ring(40);
+    let watch = Watch::silent();
+    let part =
+        Eigensolver::new().pairs(Pairs::Nearest(7)).around(0.3).solve(&Transition::new(&graph), &watch);
+    let resources = Resources::given(part.unwrap());
+    let recipe = Recipe::new(Filter::gaussian(0.3, 0.1).unwrap());
+    let error = prepare(&recipe, &graph, &resources).unwrap().build(&watch).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 40, found: 8, .. }), "{error}");
+    assert!(prepare(&recipe.pairs(Pairs::Nearest(6)), &graph, &resources).unwrap().build(&watch).is_ok());
+}
+
+#[test]
+fn a_report_says_by_what_why_and_how_well() {
+    let graph = ring(700);
+    let gaussian = Recipe::new(Filter::gaussian(0.3, 0.1).unwrap());
+    let window = gaussian.clone().pairs(Pairs::Nearest(6));
+    for (recipe, route, solver, reason) in [
+        (&gaussian, Route::Dense, Route::Dense, "that solver was asked for"),
+        (&window, Route::Dense, Route::Dense, "a window of pairs needs eigenpairs, by dense: as asked"),
+        (&window, Route::Lobpcg, Route::Lobpcg, "a window of pairs needs eigenpairs, by lobpcg: as asked"),
+        (
+            &window,
+            Route::Auto,
+            Route::Window,
+            "a window of pairs needs eigenpairs, by filter: the estimate is least for a polynomial filter",
+        ),
+    ] {
+        let resources = Resources { route, ..Resources::default() };
+        let report = prepare(recipe, &graph, &resources).unwrap().build(&Watch::silent()).unwrap().report;
+        assert_eq!((report.solver, &report.reason[..]), (solver, reason), "{route}");
+        let bound = report.error_bound.unwrap();
+        assert!(bound > 1e-17 && bound < 1e-6, "{route}: {bound:e}");
+        assert_eq!((report.error_estimate, report.error_estimate_how.as_ref()), (None, None));
+        let residual = report.residual_max.unwrap();
+        assert!(residual > 0.0 && residual < 1e-9, "{route}: {residual:e}");
+        let mass = report.captured_mass.unwrap();
+        let complete = recipe.pairs == Pairs::All;
+        assert!(if complete { mass == 1.0 } else { mass > 0.01 && mass < 0.2 }, "{route}: {mass}");
+        assert_eq!(report.captured_mass_estimated, !complete);
+    }
+    let elimination = Resources { route: Route::Elimination, ..Resources::default() };
+    let ppr = Recipe::new(Filter::ppr(0.15).unwrap());
+    let report = prepare(&ppr, &graph, &elimination).unwrap().build(&Watch::silent()).unwrap().report;
+    assert_eq!((report.error_bound, report.residual_max), (None, None));
+    assert!(report.error_estimate.is_some_and(|error| error > 0.0 && error < 1e-12));
+    assert!(report.error_estimate_how.unwrap().contains("sixteen columns"));
+}
+
+#[test]
+fn a_window_is_planned_by_the_solver_that_will_make_it() {
+    let graph = ring(3000);
+    let recipe = Recipe::new(Filter::gaussian(0.3, 0.1).unwrap()).pairs(Pairs::Nearest(8));
+    let plan = |route| {
+        let resources = Resources { route, ..Resources::default() };
+        prepare(&recipe, &graph, &resources).unwrap().plan().clone()
+    };
+    let cube = 3000f64.powi(3);
+    let (auto, lobpcg, dense) = (plan(Route::Auto), plan(Route::Lobpcg), plan(Route::Dense));
+    assert_eq!((auto.route, lobpcg.route, dense.route), (Route::Window, Route::Lobpcg, Route::Dense));
+    assert!(dense.flops >= 9.0 * cube && dense.flops < 12.0 * cube, "{:e}", dense.flops);
+    assert!(auto.flops < 0.1 * cube && lobpcg.flops < cube, "{:e} {:e}", auto.flops, lobpcg.flops);
+    assert!(auto.memory < dense.memory / 4, "{} {}", auto.memory, dense.memory);
+    assert!(auto.reason.contains("by shift-invert"), "{}", auto.reason);
+}
+
 /// A store that counts what it is asked.
 #[derive(Default)]
 struct Counting {
@@ -204,6 +271,7 @@ fn a_complete_spectrum_is_stored_once_and_serves_later_jobs() {
     assert_eq!(store.asked.lock().unwrap()[1], 1, "kept once");
     let later = prepare(&recipe, &graph, &Resources { route: Route::Auto, ..dense }).unwrap();
     let built = later.build(&watch).unwrap();
+    assert_eq!(later.plan().reason, "from a stored spectrum");
     assert_eq!(built.report.reason, "from a stored spectrum");
     assert_eq!(built.matrix, first.matrix);
     assert_eq!(store.asked.lock().unwrap()[1], 1, "and not again");

@@ -1,5 +1,5 @@
-//! Laws of kernels on random graphs: the routes agree, results are symmetric, and neither threads, names of vertices
-//! nor shards change them.
+//! Laws of kernels on random graphs: the routes agree, results are symmetric, and neither threads, names of
+//! vertices nor shards change them.
 
 use proptest::prelude::*;
 use qdc_core::{
@@ -9,7 +9,8 @@ use qdc_core::{
 
 const NODES: usize = 14;
 
-/// Sparse random graphs with weights (disconnected, with isolated vertices), stars, and complete bipartite graphs.
+/// Sparse random graphs with weights (disconnected, with isolated vertices), stars, and complete bipartite
+/// graphs.
 fn graph() -> impl Strategy<Value = Graph> {
     let nodes = NODES as u64;
     let random = proptest::collection::vec((0..nodes, 0..nodes, 0.1f64..3.0), 0..30).prop_map(|edges| {

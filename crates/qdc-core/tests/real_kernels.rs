@@ -21,7 +21,7 @@ fn check(name: &str) {
             let rows = job.rows(0..48, &watch).unwrap();
             let report = &rows.manifest.report;
             let bound = report.error_bound.or(report.error_estimate).unwrap();
-            assert!(bound <= 1e-9, "{name} mu {mu} sigma {sigma}: bound {bound:e}");
+            assert!(bound <= 1e-10, "{name} mu {mu} sigma {sigma}: bound {bound:e}");
             let mut largest = 0f64;
             for row in 0..rows.matrix.rows() {
                 let expected = exact_row(&spectrum, mu, sigma, row);

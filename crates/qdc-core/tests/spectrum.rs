@@ -12,7 +12,8 @@ fn unweighted(nodes: usize, edges: impl IntoIterator<Item = (u64, u64)>) -> Tran
     Transition::new(&Graph::from_edges(nodes, edges, EdgeRule::Undirected).unwrap())
 }
 
-/// A star, a complete bipartite graph, a clique with tails, copies of a path, isolated vertices: all degenerate.
+/// A star, a complete bipartite graph, a clique with tails, copies of a path, isolated vertices: all
+/// degenerate.
 fn degenerate_graphs() -> Vec<Transition> {
     let bipartite = (0..7).flat_map(|i| (7..18).map(move |j| (i, j)));
     let clique = (0..12u64).flat_map(|i| (0..i).map(move |j| (i, j))).chain((0..12).map(|i| (i, i + 12)));

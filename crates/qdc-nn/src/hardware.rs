@@ -1,58 +1,14 @@
 //! The doors to the machine: loops compiled for the CPU at hand, the dense products of `gemm`, large pages.
 //!
-//! The default build runs on any x86-64 or aarch64. A [`Loops`] is compiled three times, for AVX-512, for AVX2 and
-//! for the base instruction set, and [`dispatch`] picks one at run time; only the choice, the call into the
-//! `gemm` crate and the one that asks for large pages need `unsafe`.
+//! [`Loops`] and [`dispatch`] are the core's. Vector instructions by name, the call into the `gemm` crate and the one
+//! that asks for large pages need `unsafe`.
 
 #![allow(unsafe_code)]
 
+pub(crate) use qdc_core::cpu::{Loops, dispatch};
+
 use crate::Real;
 use crate::dense::View;
-
-/// A piece of numerical work, written once and compiled for several instruction sets.
-///
-/// Everything it calls must be `#[inline(always)]`: what is not inlined is compiled for the base set.
-pub(crate) trait Loops {
-    /// What the work gives.
-    type Output;
-
-    /// Does the work; `FUSED` says whether a fused multiply-add is one instruction.
-    fn run<const FUSED: bool>(self) -> Self::Output;
-}
-
-/// Runs `work` compiled for the best instruction set this CPU has.
-#[inline]
-pub(crate) fn dispatch<L: Loops>(work: L) -> L::Output {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,bmi2")]
-        fn with_avx512<L: Loops>(work: L) -> L::Output {
-            work.run::<true>()
-        }
-        #[target_feature(enable = "avx2,fma,bmi2")]
-        fn with_avx2<L: Loops>(work: L) -> L::Output {
-            work.run::<true>()
-        }
-        let avx2 = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi2");
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512bw");
-        if avx2 && avx512 {
-            // SAFETY: every feature the function is compiled with was just detected.
-            return unsafe { with_avx512(work) };
-        }
-        if avx2 {
-            // SAFETY: as above.
-            return unsafe { with_avx2(work) };
-        }
-        work.run::<false>()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    work.run::<{ cfg!(target_arch = "aarch64") }>() // NEON has it from the start
-}
 
 /// Asks the system for large pages under an array that has not been written to yet. Rows gathered from all over it
 /// then find their addresses without a walk through the page tables. A refusal costs nothing.

@@ -3,6 +3,8 @@
 //! Mersenne Twister MT19937 seeded by `init_genrand`; a double takes two words a, b and is
 //! ((a >> 5) 2^26 + (b >> 6)) / 2^53. Kept bit for bit, since suggestions are compared with Optuna's.
 
+use qdc_core::splitmix::{STEP, scramble};
+
 const WORDS: usize = 624;
 const SHIFT: usize = 397;
 
@@ -73,14 +75,10 @@ impl std::fmt::Debug for RandomState {
     }
 }
 
-/// Mixes a study's seed with a trial's number into a seed of its own (splitmix64's finaliser), so that a
-/// suggestion depends on nothing but seed, number and the trials it may look at.
+/// Mixes a study's seed with a trial's number into a seed of its own, so that a suggestion depends on nothing but
+/// seed, number and the trials it may look at.
 pub(crate) fn mix(seed: u64, number: u64) -> u32 {
-    let mut z =
-        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) as u32
+    scramble(seed.wrapping_mul(STEP).wrapping_add(number)) as u32
 }
 
 #[cfg(test)]

@@ -97,8 +97,12 @@ impl Show for Built<'_> {
     }
 }
 
-/// How far entries may be from the exact ones, in words.
+/// How far entries may be from the exact ones, in words. Entries of the built-in filters are no larger than
+/// 1.
 pub(super) fn accuracy(report: &KernelReport) -> String {
+    if report.error_bound.is_none() && report.error_estimate.is_some_and(|error| error >= 1.0) {
+        return "error of an entry: unknown, it may be as large as the entries themselves".into();
+    }
     let estimate = report.error_estimate.map(|error| {
         let how = report.error_estimate_how.as_deref().unwrap_or("no account of it");
         format!("about {error:.1e} by estimate ({how})")

@@ -46,7 +46,8 @@ struct Solved<'a> {
     report: &'a SpectrumReport,
     smallest: Option<f64>,
     largest: Option<f64>,
-    /// Lower bounds on the distance to the next eigenvalues outside; null where there is none or nothing is proved.
+    /// Lower bounds on the distance to the next eigenvalues outside; null where there is none or nothing is
+    /// proved.
     gap_below: Option<f64>,
     gap_above: Option<f64>,
     seconds: f64,
@@ -129,7 +130,8 @@ impl SpectrumCommand {
     }
 }
 
-/// The pairs that did converge go beside the file asked for, which is not written: it would pass for complete.
+/// The pairs that did converge go beside the file asked for, which is not written: it would pass for
+/// complete.
 fn with_partial(failure: Failure, partial: &Spectrum, output: Option<&Path>) -> Failure {
     let Some(path) = output.map(|output| output.with_extension("partial.npz")) else { return failure };
     let SpectrumReport { pairs, residual_max, .. } = partial.report();

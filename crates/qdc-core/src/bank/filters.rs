@@ -8,7 +8,7 @@ use std::mem::swap;
 use rayon::prelude::*;
 
 use crate::chebyshev::{Operator, Series, WIDTH_F64};
-use crate::lines::{Line, Rows, step};
+use crate::simd::{Line, Rows, step};
 use crate::{Error, Features, Filter, Transition, Watch};
 
 /// The numbers of one vertex in a panel.

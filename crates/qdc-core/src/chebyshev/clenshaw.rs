@@ -1,13 +1,14 @@
-//! Clenshaw's recurrence on panels of W columns: b_k = c_k X + 2 L b_(k+1) - b_(k+2), and P(L) X = c_0 X + L b_1 - b_2.
+//! Clenshaw's recurrence on panels of W columns: b_k = c_k X + 2 L b_(k+1) - b_(k+2), and P(L) X = c_0 X + L
+//! b_1 - b_2.
 //!
-//! Two panels are all it needs. Each column's arithmetic is the same whatever stands in the other columns of its
-//! panel, so that results do not depend on how columns are grouped or shared among threads.
+//! Two panels are all it needs. Each column's arithmetic is the same whatever stands in the other columns of
+//! its panel, so that results do not depend on how columns are grouped or shared among threads.
 
 use std::mem::swap;
 
 use super::Operator;
 use crate::Scalar;
-use crate::lines::{Line, Rows, step, step_adding};
+use crate::simd::{Line, Rows, step, step_adding};
 
 /// The memory of one worker: two panels, and the vertices reached so far.
 pub(crate) struct Workspace<T, const W: usize> {
@@ -28,11 +29,12 @@ impl<T: Scalar, const W: usize> Workspace<T, W> {
     }
 }
 
-/// sum_k c_k T_k(L) applied to `units`, vectors with one non-zero number each, as columns of a panel in the operator's order.
+/// sum_k c_k T_k(L) applied to `units`, vectors with one non-zero number each, as columns of a panel in the
+/// operator's order.
 ///
-/// At most W of them, each a position and the number there.
-/// After s steps from the highest coefficient only vertices within s edges of the units can be non-zero. While those
-/// are fewer than half, only they are worked on.
+/// At most W of them, each a position and the number there. After s steps from the highest coefficient only
+/// vertices within s edges of the units can be non-zero. While those are fewer than half, only they are
+/// worked on.
 pub(crate) fn clenshaw_units<'a, T: Scalar, const W: usize>(
     operator: &Operator<T>,
     coefficients: &[f64],

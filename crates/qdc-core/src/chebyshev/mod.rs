@@ -1,9 +1,9 @@
 //! Filters of L without its spectrum: P(L) = sum_k c_k T_k(L), T_k the Chebyshev polynomials.
 //!
-//! [`Series`] finds the coefficients and bounds what they leave out; [`Operator`] holds L in the order and precision
-//! that make products fast; [`apply`] runs Clenshaw's recurrence on signals, without forming P(L). The kernel runs
-//! the same recurrence on unit vectors, sixteen at a time, and sparsifies each block before the next. [`Recurrence`]
-//! serves training, which applies a polynomial in every step.
+//! [`Series`] finds the coefficients and bounds what they leave out; [`Operator`] holds L in the order and
+//! precision that make products fast; [`apply`] runs Clenshaw's recurrence on signals, without forming P(L).
+//! The kernel runs the same recurrence on unit vectors, sixteen at a time, and sparsifies each block before
+//! the next. [`Recurrence`] serves training, which applies a polynomial in every step.
 
 mod clenshaw;
 mod operator;
@@ -17,15 +17,17 @@ pub use series::Series;
 
 use rayon::prelude::*;
 
-use crate::lines::Line;
+use crate::simd::Line;
 use crate::{Error, Filter, Scalar, Transition, Watch};
 
-/// The columns that [`apply`] and the kernel take at a time in `f64`: a panel then stays near the second-level cache.
+/// The columns that [`apply`] and the kernel take at a time in `f64`: a panel then stays near the
+/// second-level cache.
 pub(crate) const WIDTH_F64: usize = 16;
 /// The columns taken at a time in `f32`.
 pub(crate) const WIDTH_F32: usize = 32;
 
-/// sum_k c_k T_k(L) X for any coefficients, X given as `signals` row-major with `columns` numbers for each vertex.
+/// sum_k c_k T_k(L) X for any coefficients, X given as `signals` row-major with `columns` numbers for each
+/// vertex.
 ///
 /// Cost: one product of L with X per coefficient; memory three times X's. Complex coefficients are two calls.
 ///
@@ -81,8 +83,9 @@ pub fn apply<T: Scalar>(
 impl Filter {
     /// P(L) X without forming P(L), with entries right to about `tolerance` times the norm of each column.
     ///
-    /// X is `signals`, row-major with `columns` numbers for each vertex. The cost is one product of L with X for each
-    /// Chebyshev term. To apply several filters or many times, keep an [`Operator`] and call [`apply`].
+    /// X is `signals`, row-major with `columns` numbers for each vertex. The cost is one product of L with X
+    /// for each Chebyshev term. To apply several filters or many times, keep an [`Operator`] and call
+    /// [`apply`].
     ///
     /// ```
     /// use qdc_core::{EdgeRule, Filter, Graph, Transition, Watch};

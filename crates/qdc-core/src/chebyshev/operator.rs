@@ -4,11 +4,11 @@ use crate::{Csr, Scalar, Transition, order};
 
 /// The transition matrix in breadth-first order and precision `T`, ready for [`super::apply`].
 ///
-/// Neighbours then lie close in memory, which is worth 10 to 30 percent. Positions count in that order; `name` gives
-/// the vertex at a position, `position` the reverse.
+/// Neighbours then lie close in memory, which is worth 10 to 30 percent. Positions count in that order;
+/// `name` gives the vertex at a position, `position` the reverse.
 #[derive(Clone, Debug)]
 pub struct Operator<T> {
-    // Invariant, relied on by `lines::step`: a valid square compressed-row matrix, every index below `nodes`.
+    // Invariant, relied on by `simd::step`: a valid square compressed-row matrix, every index below `nodes`.
     pointers: Vec<usize>,
     indices: Vec<u32>,
     values: Vec<T>,

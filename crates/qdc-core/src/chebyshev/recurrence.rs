@@ -5,7 +5,7 @@ use std::mem::swap;
 use super::Operator;
 use super::clenshaw::clenshaw_panels;
 use crate::Scalar;
-use crate::lines::{Line, Rows, step};
+use crate::simd::{Line, Rows, step};
 
 /// Columns taken at a time: with three panels of them a few thousand vertices stay in the second-level cache.
 const WIDTH: usize = 32;
@@ -61,9 +61,9 @@ impl<T: Scalar> Recurrence<T> {
 
     /// The same, and the scalar products `moments[k]` = <Y, T_k(L) X> for another matrix Y.
     ///
-    /// They are what a derivative by a parameter of the filter needs: with d c_k the derivative of the coefficients,
-    /// <Y, dP(L) X> = sum_k d c_k `moments[k]`, in the one pass that applies P(L). There may be more moments than
-    /// coefficients; the terms beyond them count 0.
+    /// They are what a derivative by a parameter of the filter needs: with d c_k the derivative of the
+    /// coefficients, <Y, dP(L) X> = sum_k d c_k `moments[k]`, in the one pass that applies P(L). There may be
+    /// more moments than coefficients; the terms beyond them count 0.
     ///
     /// # Panics
     /// If the sizes do not fit, or there are fewer moments than coefficients.

@@ -1,7 +1,7 @@
 //! Chebyshev coefficients of a filter, and a bound on what a truncated series leaves out.
 //!
-//! P(x) = sum_k c_k T_k(x) on [-1, 1] with c_k = (2 - [k = 0]) / pi * integral of P(cos t) cos(k t) dt: the first
-//! coefficient is already halved, so that the sum has no special term.
+//! P(x) = sum_k c_k T_k(x) on [-1, 1] with c_k = (2 - [k = 0]) / pi * integral of P(cos t) cos(k t) dt: the
+//! first coefficient is already halved, so that the sum has no special term.
 
 use std::f64::consts::PI;
 
@@ -32,11 +32,11 @@ impl Series {
     /// The shortest series whose error on [-1, 1] is at most `tolerance`.
     ///
     /// The error is bounded by the magnitudes of the coefficients left out: those that were computed, by
-    /// interpolation in `points` nodes, and those beyond, which also alias into the former. For the named filters
-    /// the latter obey |c_k| <= 2 M rho^-k with M the maximum of |P| on an ellipse of Bernstein (Trefethen,
-    /// "Approximation Theory and Approximation Practice", theorem 8.1), minimised over rho. For a custom filter
-    /// they are estimated by the last quarter of those computed. What rounding in evaluating P allows (1e-15 or so)
-    /// is the limit.
+    /// interpolation in `points` nodes, and those beyond, which also alias into the former. For the named
+    /// filters the latter obey |c_k| <= 2 M rho^-k with M the maximum of |P| on an ellipse of Bernstein
+    /// (Trefethen, "Approximation Theory and Approximation Practice", theorem 8.1), minimised over rho. For a
+    /// custom filter they are estimated by the last quarter of those computed. What rounding in evaluating P
+    /// allows (1e-15 or so) is the limit.
     pub fn of(filter: &Filter, tolerance: f64) -> Result<Self, Error> {
         if !(tolerance > 0.0 && tolerance.is_finite()) {
             return Err(Error::Parameter {
@@ -55,7 +55,8 @@ impl Series {
                 terms -= 1;
                 tail += all[terms].abs();
             }
-            // Half the nodes are kept in reserve: coefficients that have only just become small are not trusted.
+            // Half the nodes are kept in reserve: coefficients that have only just become small are not
+            // trusted.
             if tail <= tolerance && terms <= points / 2 {
                 let rounding = rounding(filter, &all);
                 return Ok(Self { coefficients: all[..terms].to_vec(), tail, rounding });
@@ -82,8 +83,8 @@ impl Series {
         self.tail
     }
 
-    /// A bound on what rounding of the coefficients adds to [`Series::tail`]; `None` for a custom filter, whose tail
-    /// is an estimate too.
+    /// A bound on what rounding of the coefficients adds to [`Series::tail`]; `None` for a custom filter,
+    /// whose tail is an estimate too.
     pub(crate) fn rounding(&self) -> Option<f64> {
         self.rounding
     }
@@ -103,7 +104,8 @@ impl Series {
     }
 }
 
-/// The coefficients of the polynomial that meets the filter in `points` Chebyshev nodes cos((j + 1/2) pi / points).
+/// The coefficients of the polynomial that meets the filter in `points` Chebyshev nodes cos((j + 1/2) pi /
+/// points).
 fn interpolate(filter: &Filter, points: usize) -> Result<Vec<f64>, Error> {
     // cos(k (j + 1/2) pi / points) = cosine[k (2 j + 1) mod 4 points]: a table instead of points^2 cosines
     let cosine: Vec<f64> = (0..4 * points).map(|at| (at as f64 * PI / (2 * points) as f64).cos()).collect();
@@ -126,9 +128,9 @@ fn interpolate(filter: &Filter, points: usize) -> Result<Vec<f64>, Error> {
 
 /// What rounding can do to the polynomial with the coefficients computed from as many nodes, on [-1, 1].
 ///
-/// Errors e of the values at n nodes (of evaluation, and of the node times the slope) change the polynomial by at
-/// most sqrt(2 n) e, as the discrete cosines are orthogonal. Summing n products is off by (n + 3) u times the mean
-/// of |P|, twice, for each coefficient.
+/// Errors e of the values at n nodes (of evaluation, and of the node times the slope) change the polynomial
+/// by at most sqrt(2 n) e, as the discrete cosines are orthogonal. Summing n products is off by (n + 3) u
+/// times the mean of |P|, twice, for each coefficient.
 fn rounding(filter: &Filter, computed: &[f64]) -> Option<f64> {
     let unit = 0.5 * f64::EPSILON;
     let points = computed.len() as f64;
@@ -169,7 +171,8 @@ mod tests {
 
     #[test]
     fn coefficients_of_page_rank_are_geometric() {
-        // alpha / (1 - b x), b = 1 - alpha: c_k = (2 - [k = 0]) alpha r^k / sqrt(1 - b^2), r = (1 - sqrt(1 - b^2)) / b
+        // alpha / (1 - b x), b = 1 - alpha: c_k = (2 - [k = 0]) alpha r^k / sqrt(1 - b^2), r = (1 - sqrt(1 -
+        // b^2)) / b
         let (alpha, b) = (0.15, 0.85f64);
         let root = (1.0 - b * b).sqrt();
         let ratio = (1.0 - root) / b;

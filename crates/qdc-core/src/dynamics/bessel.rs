@@ -1,7 +1,7 @@
 //! Bessel functions of integer order, all orders at once, by Miller's downward recurrence.
 //!
-//! Upwards the recurrences amplify the solution one does not want; downwards, from an order where the function has
-//! all but vanished, they damp it. The scale comes out of a sum rule at the end.
+//! Upwards the recurrences amplify the solution one does not want; downwards, from an order where the
+//! function has all but vanished, they damp it. The scale comes out of a sum rule at the end.
 
 /// J_0(x), J_1(x), ... up to the last order whose magnitude is at least `negligible`, for x >= 0.
 ///

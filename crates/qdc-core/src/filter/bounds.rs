@@ -69,6 +69,18 @@ impl Filter {
         }
     }
 
+    /// By how much P computed as `value` may be off; `None` for a custom filter.
+    ///
+    /// Of a named filter some roundings of the value, and some of an exponent that is the logarithm of the value.
+    pub(crate) fn evaluation(&self, value: f64) -> Option<f64> {
+        let unit = 0.5 * f64::EPSILON;
+        match &self.0 {
+            Shape::Custom { .. } | Shape::Sum(_) => Some(self.evaluation_units()? * unit),
+            _ if value == 0.0 => Some(f64::MIN_POSITIVE),
+            _ => Some(unit * value * (16.0 + 8.0 * value.ln().abs())),
+        }
+    }
+
     /// The largest ln |P(z)| on the ellipse of Bernstein with foci -1, 1 and half axes (rho + 1/rho)/2 and
     /// (rho - 1/rho)/2; infinite where P is not analytic inside it, `None` where nothing is known.
     ///

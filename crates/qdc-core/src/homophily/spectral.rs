@@ -1,8 +1,8 @@
 //! Homophily by eigenvalue: does the graph that one part of the spectrum draws join like with like?
 //!
-//! For each distinct eigenvalue the adjacency is P = (1/m) sum over its m eigenvectors of phi phi^T, its diagonal
-//! and entries below 1e-7 left out; the mean over the degenerate space makes P independent of the basis. Homophily
-//! is the mean over vertices of the share of a vertex's entries that lead to its own label.
+//! For each distinct eigenvalue the adjacency is P = (1/m) sum over its m eigenvectors of phi phi^T, its
+//! diagonal and entries below 1e-7 left out; the mean over the degenerate space makes P independent of the
+//! basis. Homophily is the mean over vertices of the share of a vertex's entries that lead to its own label.
 
 use rayon::prelude::*;
 
@@ -47,11 +47,12 @@ impl SpectralPoint {
     }
 }
 
-/// Homophily at every distinct eigenvalue of a spectrum, eigenvalues ascending. Vertices without a label are left out.
+/// Homophily at every distinct eigenvalue of a spectrum, eigenvalues ascending. Vertices without a label are
+/// left out.
 ///
-/// A single eigenvector costs N log N: row i keeps the vertices beyond 1e-7 / phi_i, and sorted values with their sums
-/// tell how many those are and what they weigh. A degenerate space of m vectors costs m times the square of the number
-/// of vertices it reaches, which is small: such spaces live on twins and dangling ends.
+/// A single eigenvector costs N log N: row i keeps the vertices beyond 1e-7 / phi_i, and sorted values with
+/// their sums tell how many those are and what they weigh. A degenerate space of m vectors costs m times the
+/// square of the number of vertices it reaches, which is small: such spaces live on twins and dangling ends.
 pub fn spectral_homophily(
     spectrum: &Spectrum,
     labels: &[u32],
@@ -111,8 +112,8 @@ impl Ladder {
         Self { values, lowest, highest }
     }
 
-    /// How many values give `factor` value >= the cutoff, and the sum of those products. They all have the sign of
-    /// `factor`, so that nothing cancels.
+    /// How many values give `factor` value >= the cutoff, and the sum of those products. They all have the
+    /// sign of `factor`, so that nothing cancels.
     fn beyond(&self, factor: f64) -> (usize, f64) {
         let bound = SPECTRAL_CUTOFF / factor;
         if factor > 0.0 {

@@ -1,13 +1,13 @@
 //! Homophily of a window on the spectrum without eigenvectors, and a suggestion for mu and sigma from it.
 //!
-//! For the filter P of a window, h_i is the sum of P_ij^2 over the same-label j != i, divided by the sum over all
-//! j != i. Neither sum needs P. With z random signs on the vertices of one class and 0 elsewhere, the mean of
-//! (P z)_i^2 is the sum of P_ij^2 over that class; for i in the class itself, z_i (P z)_i has mean P_ii and
-//! its variance is the sum over j != i. P z is a Chebyshev series applied to a few dozen vectors.
+//! For the filter P of a window, h_i is the sum of P_ij^2 over the same-label j != i, divided by the sum over
+//! all j != i. Neither sum needs P. With z random signs on the vertices of one class and 0 elsewhere, the
+//! mean of (P z)_i^2 is the sum of P_ij^2 over that class; for i in the class itself, z_i (P z)_i has mean
+//! P_ii and its variance is the sum over j != i. P z is a Chebyshev series applied to a few dozen vectors.
 //!
-//! Squares do not see signs, and a kernel keeps what is positive. So the suggestion goes by a second number, the
-//! agreement: the share of vertices whose own class has the largest mean P_ij, the vertex itself left out. It costs
-//! one more vector for each class, the class's indicator.
+//! Squares do not see signs, and a kernel keeps what is positive. So the suggestion goes by a second number,
+//! the agreement: the share of vertices whose own class has the largest mean P_ij, the vertex itself left
+//! out. It costs one more vector for each class, the class's indicator.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -42,10 +42,11 @@ pub fn sliding_windows(sigma: f64) -> Vec<(f64, f64)> {
     (-9..=10).map(|tenth| (f64::from(tenth) / 10.0, sigma)).collect()
 }
 
-/// Estimates the homophily of several Gaussian windows (mu, sigma). Vertices without a label (`None`) take no part.
+/// Estimates the homophily of several Gaussian windows (mu, sigma). Vertices without a label (`None`) take no
+/// part.
 ///
-/// Cost for each window: one application of its Chebyshev series, about 5 / sigma terms, to `probes` vectors for each
-/// class. The spread falls like 1 / sqrt(probes).
+/// Cost for each window: one application of its Chebyshev series, about 5 / sigma terms, to `probes` vectors
+/// for each class. The spread falls like 1 / sqrt(probes).
 pub fn window_homophily(
     graph: &Graph,
     labels: &[Option<u32>],
@@ -205,8 +206,9 @@ pub struct Suggestion {
 
 /// Suggests mu and sigma from the labels of the training vertices alone.
 ///
-/// Narrow windows (sigma 0.1) are slid over the spectrum; mu is the centre of the one with the best agreement. The
-/// window is then widened for as long as that costs no more than a tenth of the lift over chance.
+/// Narrow windows (sigma 0.1) are slid over the spectrum; mu is the centre of the one with the best
+/// agreement. The window is then widened for as long as that costs no more than a tenth of the lift over
+/// chance.
 pub fn suggest(
     graph: &Graph,
     training: &[Option<u32>],

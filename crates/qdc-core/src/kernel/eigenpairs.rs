@@ -13,12 +13,14 @@ use super::route::Problem;
 use super::{Account, Accuracy, Plan, Recipe, Resources, Route, RowMaker, Sink};
 use crate::chebyshev::{Operator, apply};
 use crate::sparsify::Row;
+use crate::spectrum::{GROUP_TOLERANCE, Prepared};
 use crate::splitmix::scramble;
 use crate::{Eigensolver, Error, Filter, Pairs, Sparsify, Spectrum, Transition, Watch};
 
 /// Rows computed at a time.
 const BLOCK: usize = 64;
-/// Pairs whose filter is smaller than this are skipped: together they move no entry by more.
+/// Pairs whose filter is smaller than this share of the largest are skipped: together they move no entry by
+/// more.
 const NEGLIGIBLE: f64 = 1e-16;
 /// Random probes for the trace of the filter.
 const PROBES: usize = 64;
@@ -31,56 +33,69 @@ struct Eigenpairs {
     recipe: Recipe,
     resources: Resources,
     transition: Arc<Transition>,
+    /// How the pairs will be computed; `None` where they are at hand.
+    prepared: Option<Prepared>,
     /// The pairs, once they are found or computed, and where they came from.
     spectrum: OnceLock<(Spectrum, String)>,
 }
 
-/// Prepares the route: takes pairs that are given, looks for stored ones, and estimates what computing would take.
+/// Prepares the route: takes pairs that are given, looks for stored ones, or chooses how they will be
+/// computed.
 pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowMaker>, Error> {
-    let nodes = problem.transition.nodes();
     if problem.recipe.pairs == Pairs::All {
         check_filter(&problem.recipe.filter)?;
+        if problem.rival.is_some() && problem.route != Route::Dense {
+            return Err(problem.unsuited("all pairs are found by the full decomposition"));
+        }
     }
     let mut route = Eigenpairs {
-        plan: plan(problem),
+        plan: Plan { route: problem.route, reason: String::new(), degree: None, flops: 0.0, memory: 0 },
         recipe: problem.recipe.clone(),
         resources: Resources { route: problem.route, ..problem.resources.clone() },
         transition: Arc::clone(&problem.transition),
+        prepared: None,
         spectrum: OnceLock::new(),
     };
     // A route that is only compared with others does not open files.
     let known = if problem.rival.is_none() { route.at_hand(watch)? } else { None };
+    let nodes = problem.transition.nodes() as f64;
+    // Rows are symmetric; half of them are computed.
+    let rows = |pairs: f64| nodes * nodes * pairs;
     if let Some((spectrum, reason)) = known {
-        route.plan.route = spectrum.report().solver;
-        route.plan.reason.clone_from(&reason);
-        route.plan.flops = 2.0 * (nodes as f64).powi(2) * spectrum.pairs() as f64;
-        route.plan.memory = 8 * (nodes as u64) * spectrum.pairs() as u64; // the vectors, mapped or held
+        route.plan = Plan {
+            route: spectrum.report().solver,
+            flops: rows(route.recipe.pairs.among(spectrum.pairs()) as f64),
+            memory: 8 * (problem.transition.nodes() * spectrum.pairs()) as u64, // the vectors, mapped or held
+            reason: reason.clone(),
+            ..route.plan
+        };
         let _ = route.spectrum.set((spectrum, reason));
+        return Ok(Box::new(route));
     }
+    let prepared = route.solver().prepare(&problem.transition, watch)?;
+    let small = problem.rival.is_some() && problem.transition.nodes() <= SMALL;
+    let pairs = route.recipe.pairs.among(problem.transition.nodes()) as f64;
+    route.plan = Plan {
+        route: prepared.route(),
+        reason: reason(problem, &prepared),
+        flops: if small { 0.0 } else { prepared.flops() + rows(pairs) },
+        memory: prepared.memory(),
+        ..route.plan
+    };
+    route.prepared = Some(prepared);
     Ok(Box::new(route))
 }
 
-fn plan(problem: &Problem<'_>) -> Plan {
-    let nodes = problem.transition.nodes() as f64;
-    let pairs = match problem.recipe.pairs {
-        Pairs::All => nodes,
-        Pairs::Nearest(k) => (k as f64).min(nodes),
-    };
-    let candidate = problem.rival.is_some();
+/// Why eigenpairs, and why by that method.
+fn reason(problem: &Problem<'_>, prepared: &Prepared) -> String {
     let small = problem.transition.nodes() <= SMALL;
-    let reason = match problem.recipe.pairs {
-        Pairs::Nearest(_) => "a window of pairs needs eigenpairs",
-        Pairs::All if !candidate => "that solver was asked for",
-        Pairs::All if small => "a graph this small is decomposed outright",
-        Pairs::All => "no other route can do it or is faster",
-    };
-    let flops = 9.0 * nodes.powi(3) + 2.0 * nodes * nodes * pairs;
-    Plan {
-        route: problem.route,
-        reason: reason.to_owned(),
-        degree: None,
-        flops: if candidate && small { 0.0 } else { flops },
-        memory: (3.0 * 8.0 * nodes * pairs) as u64,
+    match problem.recipe.pairs {
+        Pairs::Nearest(_) => {
+            format!("a window of pairs needs eigenpairs, by {}: {}", prepared.method(), prepared.reason())
+        }
+        Pairs::All if problem.rival.is_none() => "that solver was asked for".into(),
+        Pairs::All if small => "a graph this small is decomposed outright".into(),
+        Pairs::All => "no other route can do it or is faster".into(),
     }
 }
 
@@ -125,19 +140,28 @@ impl Eigenpairs {
         Ok(self.spectrum.get_or_init(|| known))
     }
 
-    fn compute(&self, watch: &Watch) -> Result<Spectrum, Error> {
-        let solver = Eigensolver::new()
-            .pairs(self.recipe.pairs)
+    /// The solver of the pairs.
+    fn solver(&self) -> Eigensolver {
+        // A decomposition finds all pairs anyway; stored, they serve every filter and every window after this
+        // one.
+        let stored = matches!(self.resources.spectra, Spectra::Stored(_));
+        let pairs =
+            if stored && self.resources.route == Route::Dense { Pairs::All } else { self.recipe.pairs };
+        Eigensolver::new()
+            .pairs(pairs)
             .around(self.recipe.centre())
             .solver(self.resources.route)
-            .memory(self.resources.memory);
-        let Spectra::Stored(store) = &self.resources.spectra else {
-            return solver.solve(&self.transition, watch);
+            .memory(self.resources.memory)
+    }
+
+    fn compute(&self, watch: &Watch) -> Result<Spectrum, Error> {
+        let spectrum = match &self.prepared {
+            Some(prepared) => prepared.solve(&self.transition, watch)?,
+            None => self.solver().solve(&self.transition, watch)?,
         };
-        // A decomposition finds all pairs anyway; stored, they serve every filter and every window after this one.
-        let solver = if self.resources.route == Route::Dense { solver.pairs(Pairs::All) } else { solver };
-        let spectrum = solver.solve(&self.transition, watch)?;
-        if spectrum.is_complete() {
+        if let Spectra::Stored(store) = &self.resources.spectra
+            && spectrum.is_complete()
+        {
             store.keep(&self.transition, &spectrum, watch);
         }
         Ok(spectrum)
@@ -154,19 +178,26 @@ impl Eigenpairs {
             Pairs::Nearest(k) => spectrum.nearest(self.recipe.centre(), k),
         };
         let filter = &self.recipe.filter;
-        let energies = &spectrum.eigenvalues()[range.clone()];
         // Rounding can put an eigenvalue beyond the ends of the spectrum, where a filter may have its pole.
-        let weights: Vec<f64> =
-            energies.iter().map(|&energy| filter.evaluate(energy.clamp(-1.0, 1.0))).collect();
+        let mut energies: Vec<f64> =
+            spectrum.eigenvalues()[range.clone()].iter().map(|energy| energy.clamp(-1.0, 1.0)).collect();
+        // Each component has one eigenvalue 1, where PageRank and heat are steepest.
+        let ones = self.transition.ones();
+        let last = energies.iter().rev().take_while(|&&energy| energy > 1.0 - GROUP_TOLERANCE).count();
+        let whole = !range.is_empty() && spectrum.gap_above(&range) == Some(f64::INFINITY);
+        let ones = if last == ones && whole { ones } else { 0 };
+        let end = energies.len();
+        energies[end - ones..].fill(1.0);
+        let weights: Vec<f64> = energies.iter().map(|&energy| filter.evaluate(energy)).collect();
         if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
             let (filter, energy, value) = (filter.to_string(), energies[at], weights[at]);
             return Err(Error::FilterNotFinite { filter, energy, value });
         }
-        Ok(Weighted { spectrum, range, weights })
+        Ok(Weighted { spectrum, range, energies, ones, weights })
     }
 
     fn account(&self, weighted: &Weighted<'_>, reason: &str, watch: &Watch) -> Result<Account, Error> {
-        let Weighted { spectrum, range, weights } = weighted;
+        let Weighted { spectrum, range, weights, .. } = weighted;
         let filter = &self.recipe.filter;
         let used: f64 = weights.iter().sum();
         let complete = spectrum.is_complete();
@@ -188,8 +219,8 @@ impl Eigenpairs {
                 warnings.push(format!("{asked} pairs were lowered to the {nodes} there are"));
             }
         }
-        let largest = weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
-        let proved = eigenpairs_bound(&self.transition, spectrum, range, filter, weights);
+        let largest = weighted.largest();
+        let proved = eigenpairs_bound(&self.transition, weighted, filter);
         // A bound that is no smaller than the entries can be proves nothing.
         let accuracy = match proved.filter(|&bound| bound < largest || bound == 0.0) {
             Some(bound) => Accuracy::proved(bound),
@@ -224,23 +255,51 @@ impl RowMaker for Eigenpairs {
 }
 
 /// The pairs of a spectrum that enter a kernel, with their weights.
-struct Weighted<'a> {
-    spectrum: &'a Spectrum,
-    range: Range<usize>,
-    weights: Vec<f64>,
+pub(super) struct Weighted<'a> {
+    pub(super) spectrum: &'a Spectrum,
+    pub(super) range: Range<usize>,
+    /// The eigenvalues, within [-1, 1].
+    pub(super) energies: Vec<f64>,
+    /// How many of the last eigenvalues are exactly 1.
+    pub(super) ones: usize,
+    /// P at each of them.
+    pub(super) weights: Vec<f64>,
 }
 
 impl Weighted<'_> {
-    /// Makes the rows wanted, in blocks that lie the same whichever rows are asked for, so that their bits do too.
+    /// The largest |P| at the pairs.
+    pub(super) fn largest(&self) -> f64 {
+        self.weights.iter().fold(0.0, |most, weight| most.max(weight.abs()))
+    }
+
+    /// The positions within the range from the first to the last pair that is not skipped.
+    pub(super) fn used(&self) -> Range<usize> {
+        let least = NEGLIGIBLE * self.largest();
+        let used = |weight: &f64| weight.abs() > least;
+        match (self.weights.iter().position(used), self.weights.iter().rposition(used)) {
+            (Some(first), Some(last)) => first..last + 1,
+            _ => 0..0,
+        }
+    }
+
+    /// Some of the pairs, by their positions within the range.
+    pub(super) fn part(&self, part: Range<usize>) -> Self {
+        Self {
+            spectrum: self.spectrum,
+            range: self.range.start + part.start..self.range.start + part.end,
+            energies: self.energies[part.clone()].to_vec(),
+            ones: if part.end == self.range.len() { self.ones.min(part.len()) } else { 0 },
+            weights: self.weights[part].to_vec(),
+        }
+    }
+
+    /// Makes the rows wanted, in blocks that lie the same whichever rows are asked for, so that their bits do
+    /// too.
     fn make(&self, sink: &Sink, watch: &Watch) -> Result<(), Error> {
         let (nodes, rule) = (self.spectrum.nodes(), sink.rule());
-        let used = |weight: &f64| weight.abs() > NEGLIGIBLE;
-        let (first, last) = match (self.weights.iter().position(used), self.weights.iter().rposition(used)) {
-            (Some(first), Some(last)) => (first, last + 1),
-            _ => (0, 0),
-        };
-        let weights = &self.weights[first..last];
-        let start = self.range.start + first;
+        let used = self.used();
+        let weights = &self.weights[used.clone()];
+        let start = self.range.start + used.start;
         let vectors = MatRef::from_column_major_slice(
             &self.spectrum.vectors()[start * nodes..(start + weights.len()) * nodes],
             nodes,
@@ -280,8 +339,9 @@ impl Weighted<'_> {
         })
     }
 
-    /// What residuals and loss of orthogonality do to first order: |P'| at the eigenvalues times the norm of all
-    /// residuals, and the largest P times the loss of orthogonality. The gap beside the window is left out.
+    /// What residuals and loss of orthogonality do to first order: |P'| at the eigenvalues times the norm of
+    /// all residuals, and the largest P times the loss of orthogonality. The gap beside the window is left
+    /// out.
     fn error_estimate(&self, filter: &Filter) -> f64 {
         let report = self.spectrum.report();
         let residuals = report.residual_max.max(f64::EPSILON) * (self.range.len() as f64).sqrt();
@@ -290,10 +350,9 @@ impl Weighted<'_> {
             let chord = || (filter.evaluate(high) - filter.evaluate(low)).abs() / (high - low);
             filter.steepest(low, high).unwrap_or_else(chord)
         };
-        let energies = &self.spectrum.eigenvalues()[self.range.clone()];
-        let steepest = energies.iter().map(|&energy| slope(energy)).fold(0.0, f64::max);
-        let largest = self.weights.iter().fold(0.0, |most: f64, weight| most.max(weight.abs()));
-        steepest * residuals + largest * report.orthogonality.max(f64::EPSILON)
+        let uncertain = &self.energies[..self.energies.len() - self.ones];
+        let steepest = uncertain.iter().map(|&energy| slope(energy)).fold(0.0, f64::max);
+        steepest * residuals + self.largest() * report.orthogonality.max(f64::EPSILON)
     }
 }
 

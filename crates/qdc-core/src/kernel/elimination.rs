@@ -1,15 +1,16 @@
 //! Sparse elimination of a symmetric positive definite matrix M, stopped where what is left has filled up.
 //!
-//! Eliminating a vertex v with the pivot d = M_vv changes the rest to M_uw - M_uv M_vw / d and joins all neighbours of v. Always
-//! taking a vertex of least degree keeps that fill small for a long time: on Cora 2500 of 2700 vertices cost three
-//! entries each. What is left when 30 percent of it is non-zero, the core, is better treated as a full matrix.
+//! Eliminating a vertex v with the pivot d = M_vv changes the rest to M_uw - M_uv M_vw / d and joins all
+//! neighbours of v. Always taking a vertex of least degree keeps that fill small for a long time: on Cora
+//! 2500 of 2700 vertices cost three entries each. What is left when 30 percent of it is non-zero, the core,
+//! is better treated as a full matrix.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use faer::Mat;
 
-use crate::lines::Triangle;
+use crate::simd::Triangle;
 use crate::{Csr, order};
 
 /// The share of non-zeros from which a matrix counts as full.
@@ -19,8 +20,8 @@ const BYTES_PER_ENTRY: u64 = 16;
 
 /// The factors of M: multipliers R and pivots D of what was eliminated, and the core.
 ///
-/// Positions count the core first, then the eliminated, the last one first; so a row of R refers only to rows before it.
-/// For Z = M^-1 and an eliminated row i: Z_ij = -sum_k R_ik Z_kj if j stands before i.
+/// Positions count the core first, then the eliminated, the last one first; so a row of R refers only to rows
+/// before it. For Z = M^-1 and an eliminated row i: Z_ij = -sum_k R_ik Z_kj if j stands before i.
 #[derive(Debug)]
 pub(super) struct Elimination {
     names: Vec<u32>,

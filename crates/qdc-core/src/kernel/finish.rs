@@ -52,7 +52,8 @@ pub(super) fn count(report: &mut KernelReport, matrix: &Csr<f64>, start: usize) 
 /// The type of a missing `sample`.
 pub(super) type NoSample = fn(&Rule, &[u32]) -> Result<Vec<Row>, Error>;
 
-/// Normalises and completes the report; `sample` makes some rows again by another rule, where advice needs it.
+/// Normalises and completes the report; `sample` makes some rows again by another rule, where advice needs
+/// it.
 pub(super) fn finish(
     mut matrix: Csr<f64>,
     mut report: KernelReport,

@@ -1,4 +1,5 @@
-//! A job: a recipe prepared once for a graph and the resources at hand. It plans, builds, and makes row ranges.
+//! A job: a recipe prepared once for a graph and the resources at hand. It plans, builds, and makes row
+//! ranges.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -19,12 +20,13 @@ const STANDARD_ERRORS: f64 = 4.0;
 impl Recipe {
     /// Makes the recipe ready for a graph: checks it, builds L, chooses the route and prepares it.
     ///
-    /// Cheap beside building: L is made and twins are found, in time proportional to the edges; for PageRank the
-    /// elimination is tried, up to a quarter of the time that another route would take. Eigenpairs are looked up
-    /// here and computed when the first row is asked for.
+    /// Cheap beside building: L is made and twins are found, in time proportional to the edges; for PageRank
+    /// the elimination is tried, up to a quarter of the time that another route would take. Eigenpairs are
+    /// looked up here and computed when the first row is asked for.
     ///
     /// # Errors
-    /// A parameter out of range; a route that cannot make this kernel; eigenpairs given that are not of this graph.
+    /// A parameter out of range; a route that cannot make this kernel; eigenpairs given that are not of this
+    /// graph.
     pub fn prepare(&self, graph: &Graph, resources: &Resources, watch: &Watch) -> Result<Job, Error> {
         self.check()?;
         let transition = Arc::new(Transition::with_self_loop(graph, self.self_loop)?);
@@ -41,8 +43,8 @@ impl Recipe {
     }
 }
 
-/// The route that `auto` takes: eigenpairs for a kernel of some pairs or of pairs given; else the one of fewest
-/// operations among those that can do it, the first of equals.
+/// The route that `auto` takes: eigenpairs for a kernel of some pairs or of pairs given; else the one of
+/// fewest operations among those that can do it, the first of equals.
 pub(super) fn cheapest(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowMaker>, Error> {
     let given = matches!(problem.resources.spectra, Spectra::Given(_));
     if given || problem.recipe.pairs != Pairs::All {
@@ -115,7 +117,8 @@ impl Job {
     /// The kernel.
     ///
     /// # Errors
-    /// More memory needed than allowed; a solver that did not converge; a filter that is not finite; a stop asked for.
+    /// More memory needed than allowed; a solver that did not converge; a filter that is not finite; a stop
+    /// asked for.
     pub fn build(&self, watch: &Watch) -> Result<BuiltKernel, Error> {
         let every: Vec<u32> = (0..self.nodes as u32).collect();
         let rule = self.recipe.rule();
@@ -129,8 +132,9 @@ impl Job {
 
     /// The rows `rows` of the kernel as each keeps them by its own values, before union and normalisation.
     ///
-    /// [`Shard::merge`] joins shards into what [`Job::build`] gives, bit for bit. Eigenpairs and an elimination are
-    /// computed whole for any rows; the polynomial route takes time for the rows asked for only.
+    /// [`Shard::merge`] joins shards into what [`Job::build`] gives, bit for bit. Eigenpairs and an
+    /// elimination are computed whole for any rows; the polynomial route takes time for the rows asked for
+    /// only.
     ///
     /// # Errors
     /// As [`Job::build`], and a range that is empty or reaches beyond the last row.

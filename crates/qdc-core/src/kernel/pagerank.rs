@@ -1,9 +1,10 @@
 //! Personalised PageRank, alpha (I - (1 - alpha) L)^-1, by elimination: exact but for rounding.
 //!
-//! On vectors that are constant on classes the matrix is M_cd = 1_c^T (I - (1 - alpha) L) 1_d, and alpha M^-1 holds
-//! the numbers wanted. With M eliminated down to its core, the rows of Z = alpha M^-1 between the core and everything follow
-//! from the core's inverse by substitution, once. Any other column then costs one pass over the multipliers. On graphs
-//! that fill slowly that is tens of times less than a polynomial; where it is not, the plan says so.
+//! On vectors that are constant on classes the matrix is M_cd = 1_c^T (I - (1 - alpha) L) 1_d, and alpha M^-1
+//! holds the numbers wanted. With M eliminated down to its core, the rows of Z = alpha M^-1 between the core
+//! and everything follow from the core's inverse by substitution, once. Any other column then costs one pass
+//! over the multipliers. On graphs that fill slowly that is tens of times less than a polynomial; where it is
+//! not, the plan says so.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
@@ -17,7 +18,7 @@ use super::panels::{Columns, Lift};
 use super::route::Problem;
 use super::{Account, Accuracy, Plan, RowMaker, Sink};
 use crate::chebyshev::WIDTH_F64 as WIDTH;
-use crate::lines::{Line, substitute};
+use crate::simd::{Line, substitute};
 use crate::twins::Classes;
 use crate::{Csr, Error, Filter, Pairs, Transition, Watch};
 
@@ -25,7 +26,8 @@ use crate::{Csr, Error, Filter, Pairs, Transition, Watch};
 const DENSE_ADVANTAGE: f64 = 6.0;
 /// How many operations on panels take the time of one step of merging sparse rows; measured.
 const MERGE_COST: f64 = 12.0;
-/// The most of the polynomial's time that finding out may take, and the most steps of merging rows: a few seconds.
+/// The most of the polynomial's time that finding out may take, and the most steps of merging rows: a few
+/// seconds.
 const TRIAL_SHARE: f64 = 0.25;
 const MOST_STEPS: f64 = 1e9;
 /// The memory that may be taken where nobody named a limit.
@@ -64,7 +66,8 @@ struct ByElimination {
     core_columns: OnceLock<CoreColumns>,
 }
 
-/// Prepares the route by eliminating M. Under `auto` that is given up as soon as it is clear that it will not win.
+/// Prepares the route by eliminating M. Under `auto` that is given up as soon as it is clear that it will not
+/// win.
 pub(super) fn offer(problem: &Problem<'_>, _: &Watch) -> Result<Box<dyn RowMaker>, Error> {
     let Some(alpha) = problem.recipe.filter.ppr_alpha() else {
         return Err(problem.unsuited("it solves the equations of personalised PageRank only"));
@@ -148,8 +151,8 @@ impl RowMaker for ByElimination {
     }
 }
 
-/// The columns of the core of alpha M^-1, panel by panel; as Z is symmetric, these are the core's rows of every
-/// column.
+/// The columns of the core of alpha M^-1, panel by panel; as Z is symmetric, these are the core's rows of
+/// every column.
 type CoreColumns = Vec<Vec<Line<f64, WIDTH>>>;
 
 fn core_columns(elimination: &Elimination, alpha: f64, watch: &Watch) -> Result<CoreColumns, Error> {
@@ -183,8 +186,9 @@ struct PageRank<'a> {
 }
 
 impl PageRank<'_> {
-    /// From residuals of some columns: an error e of a column obeys M e = r, and in the norms that classes of t vertices
-    /// bring with them, |e|_max <= |T^-1/2 r| / alpha, as I - (1 - alpha) L has no eigenvalue below alpha.
+    /// From residuals of some columns: an error e of a column obeys M e = r, and in the norms that classes of
+    /// t vertices bring with them, |e|_max <= |T^-1/2 r| / alpha, as I - (1 - alpha) L has no eigenvalue
+    /// below alpha.
     fn error_estimate(&self, system: &Csr<f64>, classes: &Classes) -> f64 {
         let count = classes.count();
         let probes = WIDTH.min(count);
@@ -309,7 +313,8 @@ mod tests {
     const NODES: usize = 40;
     const BOUNDLESS: Budget = Budget { steps: f64::INFINITY, memory: u64::MAX };
 
-    /// Random weights, so that most graphs fall into pieces and some vertices are isolated, or a few hubs with many twins.
+    /// Random weights, so that most graphs fall into pieces and some vertices are isolated, or a few hubs
+    /// with many twins.
     fn graph() -> impl Strategy<Value = Graph> {
         let nodes = NODES as u64;
         let weighted = proptest::collection::vec((0..nodes, 0..nodes, 0.1f64..3.0), 0..120);

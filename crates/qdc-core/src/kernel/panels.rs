@@ -1,15 +1,15 @@
 //! Rows of a kernel from panels of columns, each sparsified before the next is made.
 //!
-//! Q = f(L) is symmetric, so a column is a row. A column is made once for each class of vertices that L cannot tell
-//! apart, as f(L) 1_c / t, and lifted to the rows of the class where it is decided what they keep. What is kept streams
-//! straight into the result; N x N numbers are never stored.
+//! Q = f(L) is symmetric, so a column is a row. A column is made once for each class of vertices that L
+//! cannot tell apart, as f(L) 1_c / t, and lifted to the rows of the class where it is decided what they
+//! keep. What is kept streams straight into the result; N x N numbers are never stored.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::Sink;
-use crate::lines::Line;
+use crate::simd::Line;
 use crate::sparsify::{Lane, Sparsify};
 use crate::twins::Classes;
 use crate::{Error, Filter, Scalar, Transition, Watch};
@@ -38,7 +38,7 @@ pub(super) struct Lift<'a> {
 }
 
 /// Rows wanted, by the lines of their classes.
-struct Wanted {
+struct Requested {
     rows: Vec<u32>,
     /// Where each row was asked for.
     places: Vec<usize>,
@@ -56,19 +56,19 @@ impl Lift<'_> {
     ) -> Result<(), Error> {
         let isolated = self.put_isolated(sink);
         let lines: Vec<u32> = self.classes.of_vertex().iter().map(|&class| source.position(class)).collect();
-        let wanted = self.wanted(&lines, sink, &isolated);
-        let phase = watch.phase("kernel rows", wanted.rows.len() as u64);
-        wanted.columns.par_chunks(W).try_for_each_init(
+        let requested = self.requested(&lines, sink, &isolated);
+        let phase = watch.phase("kernel rows", requested.rows.len() as u64);
+        requested.columns.par_chunks(W).try_for_each_init(
             || source.workspace(),
             |workspace, block| {
                 let names: Vec<u32> = block.iter().map(|column| column.0).collect();
                 let panel = source.panel(&names, workspace);
                 let lanes: Vec<Lane<'_>> = block
                     .iter()
-                    .map(|(class, range)| self.lane(*class, &wanted.rows[range.clone()]))
+                    .map(|(class, range)| self.lane(*class, &requested.rows[range.clone()]))
                     .collect();
                 let kept = sink.rule().keep_panel(&lanes, &lines, panel);
-                let places = &wanted.places[block[0].1.start..];
+                let places = &requested.places[block[0].1.start..];
                 let count = kept.len() as u64;
                 places.iter().zip(kept).for_each(|(&place, row)| sink.put_kept(place, row));
                 phase.advance(count)
@@ -82,7 +82,8 @@ impl Lift<'_> {
         Lane { rows, class: self.classes.members(class as usize), apart }
     }
 
-    /// Puts the rows of vertices without neighbours, whose only entry is P(L_vv); says which places those are.
+    /// Puts the rows of vertices without neighbours, whose only entry is P(L_vv); says which places those
+    /// are.
     fn put_isolated(&self, sink: &Sink) -> Vec<bool> {
         let matrix = self.transition.matrix();
         let mut values =
@@ -107,7 +108,7 @@ impl Lift<'_> {
         sink.rows().iter().enumerate().map(|(place, &row)| put(place, row)).collect()
     }
 
-    fn wanted(&self, lines: &[u32], sink: &Sink, isolated: &[bool]) -> Wanted {
+    fn requested(&self, lines: &[u32], sink: &Sink, isolated: &[bool]) -> Requested {
         let mut places: Vec<usize> = (0..sink.rows().len()).filter(|&place| !isolated[place]).collect();
         places.sort_unstable_by_key(|&place| (lines[sink.rows()[place] as usize], sink.rows()[place]));
         let rows: Vec<u32> = places.iter().map(|&place| sink.rows()[place]).collect();
@@ -118,6 +119,6 @@ impl Lift<'_> {
             columns.push((class(same[0]), start..start + same.len()));
             start += same.len();
         }
-        Wanted { rows, places, columns }
+        Requested { rows, places, columns }
     }
 }

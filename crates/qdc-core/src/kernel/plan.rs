@@ -17,7 +17,8 @@ pub struct Plan {
     pub degree: Option<usize>,
     /// Multiplications and additions.
     pub flops: f64,
-    /// Bytes of working memory. A job adds what is kept, where that is known beforehand: not under a threshold.
+    /// Bytes of working memory. A job adds what is kept, where that is known beforehand: not under a
+    /// threshold.
     pub memory: u64,
 }
 

@@ -1,7 +1,7 @@
 //! The polynomial route: columns of sum_k c_k T_k(L), sixteen at a time.
 //!
-//! Cost: 2 (entries of L) N (degree) operations, both counted after twins became one; memory: two panels for each
-//! thread and what is kept.
+//! Cost: 2 (entries of L) N (degree) operations, both counted after twins became one; memory: two panels for
+//! each thread and what is kept.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use super::panels::{Columns, Lift};
 use super::route::Problem;
 use super::{Account, Accuracy, Plan, Precision, Recipe, RowMaker, Sink};
 use crate::chebyshev::{Operator, Series, WIDTH_F32, WIDTH_F64, Workspace, clenshaw_units};
-use crate::lines::Line;
+use crate::simd::Line;
 use crate::twins::Classes;
-use crate::{Csr, Error, Filter, Pairs, Scalar, Transition, Watch};
+use crate::{Error, Filter, Pairs, Scalar, Transition, Watch};
 
 /// The columns on which rounding is measured, and the safety factor for the others.
 const PROBES: usize = 16;
@@ -65,8 +65,8 @@ pub(super) fn offer(problem: &Problem<'_>, _: &Watch) -> Result<Box<dyn RowMaker
 
 /// The Chebyshev series for the tolerance and precision asked for.
 fn series(recipe: &Recipe) -> Result<Series, Error> {
-    // The tail takes a hundredth: dividing by small degrees enlarges errors, and a few more terms cost little.
-    // Single precision cannot profit from a tail below 1e-8.
+    // The tail takes a hundredth: dividing by small degrees enlarges errors, and a few more terms cost
+    // little. Single precision cannot profit from a tail below 1e-8.
     let tail = match recipe.precision {
         Precision::F64 => 0.01 * recipe.tolerance,
         Precision::F32 => (0.01 * recipe.tolerance).max(1e-8),
@@ -75,9 +75,10 @@ fn series(recipe: &Recipe) -> Result<Series, Error> {
 }
 
 impl Polynomial {
-    /// What the series leaves out, and all rounding; `None` for a custom filter, or where it proves nothing because
-    /// it is no smaller than the entries can be.
-    fn proved(&self, matrix: &Csr<f64>) -> Option<Accuracy> {
+    /// What the series leaves out, and all rounding; `None` for a custom filter, or where it proves nothing
+    /// because it is no smaller than the entries can be.
+    fn proved(&self) -> Option<Accuracy> {
+        let matrix = self.transition.matrix();
         let unit = if self.precision == Precision::F64 { UNIT } else { f64::from(f32::EPSILON) / 2.0 };
         let longest = (0..matrix.rows()).map(|row| matrix.row(row).0.len()).max().unwrap_or(0);
         // Twice: the matrix of the classes is itself rounded.
@@ -105,7 +106,7 @@ impl RowMaker for Polynomial {
             Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&double, sink, watch),
             Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&single, sink, watch),
         }?;
-        let accuracy = self.proved(&matrix).unwrap_or_else(|| {
+        let accuracy = self.proved().unwrap_or_else(|| {
             let how = "what the series leaves out, and rounding measured on sixteen columns, times 16";
             Accuracy::estimated(series.tail() + rounding(&double, &single, self.precision), how)
         });
@@ -144,7 +145,8 @@ impl<T: Scalar, const W: usize> Columns<T, W> for Recurrence<'_, T> {
 /// An estimate of the largest rounding error of an entry.
 ///
 /// Measured, because a rigorous bound is too large by orders of magnitude: some columns are computed in both
-/// precisions; their difference is the rounding of the single one. In double it is smaller by the ratio of the units.
+/// precisions; their difference is the rounding of the single one. In double it is smaller by the ratio of
+/// the units.
 fn rounding(double: &Recurrence<'_, f64>, single: &Recurrence<'_, f32>, precision: Precision) -> f64 {
     let count = double.classes.count();
     let probes = PROBES.min(count);

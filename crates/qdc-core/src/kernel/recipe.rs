@@ -40,8 +40,9 @@ impl fmt::Display for Precision {
 
 /// Which kernel: a plain value that can be stored, compared and hashed.
 ///
-/// [`Recipe::prepare`] makes it ready for a graph. Two recipes that are equal give the same kernel of the same
-/// graph, up to the error that the report states; how it is computed is a matter of [`super::Resources`].
+/// [`Recipe::prepare`] makes it ready for a graph. Two recipes that are equal give the same kernel of the
+/// same graph, up to the error that the report states; how it is computed is a matter of
+/// [`super::Resources`].
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Filter, Graph, Recipe, Resources, Sparsify, Watch};
@@ -75,7 +76,8 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The kernel of a filter with the defaults of [`crate::defaults`]: all pairs, epsilon 1e-4, positive, `sym`.
+    /// The kernel of a filter with the defaults of [`crate::defaults`]: all pairs, epsilon 1e-4, positive,
+    /// `sym`.
     pub fn new(filter: Filter) -> Self {
         Self {
             filter,

@@ -18,15 +18,15 @@ pub struct KernelReport {
     pub density: f64,
     /// Entries kept in a row, on average.
     pub entries_per_row: f64,
-    /// The share of the diagonal in the sum of the absolute values kept; `None` if nothing is kept. At 1 the kernel
-    /// joins no vertices, and a network on it sees each vertex by itself.
+    /// The share of the diagonal in the sum of the absolute values kept; `None` if nothing is kept. At 1 the
+    /// kernel joins no vertices, and a network on it sees each vertex by itself.
     pub diagonal_share: Option<f64>,
     /// The filter's name.
     pub filter: String,
     /// The filter's parameters.
     pub parameters: BTreeMap<String, f64>,
-    /// The pairs that entered: all, or how many; that can be more than asked for, as groups of equal eigenvalues are
-    /// taken whole.
+    /// The pairs that entered: all, or how many; that can be more than asked for, as groups of equal
+    /// eigenvalues are taken whole.
     pub pairs: Pairs,
     /// The route; for eigenpairs the one they came from.
     pub solver: Route,

@@ -54,8 +54,8 @@ impl fmt::Debug for Spectra {
     }
 }
 
-/// A place for complete spectra, such as a folder of files. What goes wrong in it is told to the watch and costs
-/// only the saving: the job computes what it cannot find.
+/// A place for complete spectra, such as a folder of files. What goes wrong in it is told to the watch and
+/// costs only the saving: the job computes what it cannot find.
 pub trait SpectrumStore: Send + Sync {
     /// The complete spectrum of a transition matrix, if it is here and sound.
     fn find(&self, transition: &Transition, watch: &Watch) -> Option<Spectrum>;

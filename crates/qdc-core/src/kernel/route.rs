@@ -15,13 +15,14 @@ use crate::{Error, Pairs, Transition, Watch};
 
 /// A way to make rows of a kernel, prepared for one problem.
 ///
-/// [`super::Job::by`] takes any implementation. The rows must not depend on which others are asked for, so that
-/// shards join into the whole, and not on the number of threads.
+/// [`super::Job::by`] takes any implementation. The rows must not depend on which others are asked for, so
+/// that shards join into the whole, and not on the number of threads.
 pub trait RowMaker: Send + Sync {
     /// The route, why it is the right one, and what making every row takes without what the sink keeps.
     fn plan(&self) -> Plan;
 
-    /// Makes the rows that the sink asks for, each of which the sink sparsifies as it comes, and says what was done.
+    /// Makes the rows that the sink asks for, each of which the sink sparsifies as it comes, and says what
+    /// was done.
     fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error>;
 }
 
@@ -93,8 +94,8 @@ pub(super) struct Problem<'a> {
     pub(super) transition: Arc<Transition>,
     /// The route that is asked to prepare itself.
     pub(super) route: Route,
-    /// The operations that the cheapest other route takes, if `auto` compares routes. Finding out one's own cost
-    /// must stay a small share of it.
+    /// The operations that the cheapest other route takes, if `auto` compares routes. Finding out one's own
+    /// cost must stay a small share of it.
     pub(super) rival: Option<f64>,
     pub(super) classes: Arc<OnceLock<Arc<Classes>>>,
 }
@@ -116,8 +117,8 @@ impl Problem<'_> {
     }
 }
 
-/// How far an entry of the kernel, before sparsification, may be from the exact one: what is proved and what is
-/// estimated. At least one of the two is there.
+/// How far an entry of the kernel, before sparsification, may be from the exact one: what is proved and what
+/// is estimated. At least one of the two is there.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Accuracy {
     /// No entry is farther from the exact one than this. `None`: no such bound is known.

@@ -1,8 +1,8 @@
 //! The edges that could be added around a bottleneck x~y, and what each would do to its curvature.
 //!
-//! A candidate joins k in N(x) or x to l in N(y) or y. One that joins a neighbour of x to a neighbour of y adds one
-//! square and is judged in constant time from the counts of both ends; one that starts at x or ends in y adds a
-//! triangle and shifts a row of counts.
+//! A candidate joins k in N(x) or x to l in N(y) or y. One that joins a neighbour of x to a neighbour of y
+//! adds one square and is judged in constant time from the counts of both ends; one that starts at x or ends
+//! in y adds a triangle and shifts a row of counts.
 
 use super::curvature::{Sides, Terms, Variant};
 use super::neighbourhoods::Neighbourhoods;
@@ -39,7 +39,8 @@ pub(super) fn candidates(
         let mut skip = neighbourhoods.of(k).iter().peekable();
         for (at, &l) in of_y.iter().enumerate() {
             while skip.next_if(|&&other| other < l).is_some() {}
-            // The formula does not care which way an edge points, so a pair of common neighbours is tried once.
+            // The formula does not care which way an edge points, so a pair of common neighbours is tried
+            // once.
             let twin = variant == Variant::Formula && k > l && k_shared && shared_y[at];
             if k == l || twin || skip.peek() == Some(&&l) {
                 continue;

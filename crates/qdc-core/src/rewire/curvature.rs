@@ -1,14 +1,14 @@
-//! Balanced Forman curvature of an edge (Topping et al., "Understanding over-squashing and bottlenecks on graphs via
-//! curvature", definition 1).
+//! Balanced Forman curvature of an edge (Topping et al., "Understanding over-squashing and bottlenecks on
+//! graphs via curvature", definition 1).
 //!
-//! With d the degrees of i and j, t their common neighbours, s the vertices on squares over i~j without a diagonal,
-//! and g the most such squares through one of them,
+//! With d the degrees of i and j, t their common neighbours, s the vertices on squares over i~j without a
+//! diagonal, and g the most such squares through one of them,
 //!
 //! curvature(i, j) = 2/d_i + 2/d_j - 2 + 2 t / max(d) + t / min(d) + s / (g max(d)),
 //!
-//! and 0 if an end has degree 1. A square over i~j is an edge k~l from I = N(i) \ N(j) \ {j} to
-//! J = N(j) \ N(i) \ {i}; so s counts the vertices of I and J that such edges touch, and g is the largest number of
-//! them at one vertex. Both come from one count per vertex, |N(k) and J| or |N(l) and I|.
+//! and 0 if an end has degree 1. A square over i~j is an edge k~l from I = N(i) \ N(j) \ {j} to J = N(j) \
+//! N(i) \ {i}; so s counts the vertices of I and J that such edges touch, and g is the largest number of them
+//! at one vertex. Both come from one count per vertex, |N(k) and J| or |N(l) and I|.
 
 use rayon::prelude::*;
 
@@ -22,9 +22,9 @@ pub enum Variant {
     /// The published formula.
     #[default]
     Formula,
-    /// What the authors' published program computes: squares with diagonals, the paths through the edge itself and
-    /// its ends count too, degree 1 is no exception, and a candidate edge is tried in one direction only. Published
-    /// SDRF results come from it.
+    /// What the authors' published program computes: squares with diagonals, the paths through the edge
+    /// itself and its ends count too, degree 1 is no exception, and a candidate edge is tried in one
+    /// direction only. Published SDRF results come from it.
     Code,
 }
 
@@ -112,8 +112,8 @@ impl Terms {
 
 /// The vertices on both sides of an edge x~y, and how many squares over the edge each lies on.
 ///
-/// `formula`: the sides are I and J, the neighbours of one end only. `code`: all neighbours of x, and of y. In both
-/// the count of a vertex k beside x is |N(k) and (side of y)|, less one if k itself stands there.
+/// `formula`: the sides are I and J, the neighbours of one end only. `code`: all neighbours of x, and of y.
+/// In both the count of a vertex k beside x is |N(k) and (side of y)|, less one if k itself stands there.
 #[derive(Clone, Debug)]
 pub(super) struct Sides {
     pub(super) members: [Vec<u32>; 2],
@@ -164,8 +164,9 @@ impl Sides {
 
     /// The terms of the curvature, without the counts.
     ///
-    /// A vertex whose degree does not exceed the largest count so far cannot raise it: whether it lies on a square
-    /// at all is then enough, and known after a few steps. On graphs with hubs this saves most of the work.
+    /// A vertex whose degree does not exceed the largest count so far cannot raise it: whether it lies on a
+    /// square at all is then enough, and known after a few steps. On graphs with hubs this saves most of the
+    /// work.
     pub(super) fn terms(&self, neighbourhoods: &Neighbourhoods) -> Terms {
         let mut terms = self.terms_without_squares();
         for side in 0..2 {

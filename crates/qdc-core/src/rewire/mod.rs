@@ -1,9 +1,10 @@
-//! Rewiring by curvature: stochastic discrete Ricci flow (SDRF) of Topping et al., the baseline the paper's table
-//! calls SDRL.
+//! Rewiring by curvature: stochastic discrete Ricci flow (SDRF) of Topping et al., the baseline the paper's
+//! table calls SDRL.
 //!
-//! Edges of strongly negative curvature are bottlenecks. Each iteration takes the worst one, x~y, adds the edge near
-//! it that raises its curvature most (or draws one by a softmax over the gains), and removes the edge of greatest
-//! curvature if that exceeds a bound. Only edges whose neighbourhoods changed are computed again.
+//! Edges of strongly negative curvature are bottlenecks. Each iteration takes the worst one, x~y, adds the
+//! edge near it that raises its curvature most (or draws one by a softmax over the gains), and removes the
+//! edge of greatest curvature if that exceeds a bound. Only edges whose neighbourhoods changed are computed
+//! again.
 
 mod candidates;
 mod curvature;
@@ -286,7 +287,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// What the increments keep track of equals a computation from scratch, and gains are what they promise.
+        /// What the increments keep track of equals a computation from scratch, and gains are what they
+        /// promise.
         #[test]
         fn increments_agree_with_a_computation_from_scratch(
             edges in proptest::collection::vec((0u64..14, 0u64..14), 5..50),

@@ -1,8 +1,8 @@
 //! Neighbourhoods that change edge by edge, and fast counts of common neighbours.
 //!
-//! Every vertex has a sorted list of neighbours; a vertex whose list takes longer to look through than a bitset over
-//! all vertices has the bitset too. A vertex is that heavy only if its degree exceeds N / 64, so all bitsets
-//! together are no larger than a small multiple of the lists, and counting |N(k) and S| costs
+//! Every vertex has a sorted list of neighbours; a vertex whose list takes longer to look through than a
+//! bitset over all vertices has the bitset too. A vertex is that heavy only if its degree exceeds N / 64, so
+//! all bitsets together are no larger than a small multiple of the lists, and counting |N(k) and S| costs
 //! min(degree, N / 64) steps.
 
 use super::popcount::common_bits;

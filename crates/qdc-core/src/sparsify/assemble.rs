@@ -26,8 +26,8 @@ pub(super) fn mirror(rows: &[Row]) -> Csr<f64> {
     }
     let mut indices = vec![0; pointers[nodes]];
     let mut values = vec![0.0; pointers[nodes]];
-    // Each part of the result gathers its entries from all rows above it, in ascending order: first those that mirror
-    // into it, then, row by row, its own.
+    // Each part of the result gathers its entries from all rows above it, in ascending order: first those
+    // that mirror into it, then, row by row, its own.
     let parts = split(&pointers, &mut indices, &mut values);
     parts.into_par_iter().for_each(|(range, indices, values)| {
         let start = pointers[range.start];

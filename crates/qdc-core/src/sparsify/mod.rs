@@ -1,10 +1,10 @@
 //! What is kept of a kernel: entries above a threshold, or the largest of each row.
 //!
-//! Kernels arrive in pieces, as rows or as panels of columns, and only what is kept is stored. A rounded kernel is not
-//! quite symmetric: Q_ij and Q_ji come from different columns and may differ in the last bit. So that the result is
-//! exactly symmetric, one of them speaks for both. Under a threshold it is the one above the diagonal, and what it
-//! says is mirrored. For the largest of each row, each row chooses by its own values; where both choose, the one above
-//! the diagonal gives the value.
+//! Kernels arrive in pieces, as rows or as panels of columns, and only what is kept is stored. A rounded
+//! kernel is not quite symmetric: Q_ij and Q_ji come from different columns and may differ in the last bit.
+//! So that the result is exactly symmetric, one of them speaks for both. Under a threshold it is the one
+//! above the diagonal, and what it says is mirrored. For the largest of each row, each row chooses by its own
+//! values; where both choose, the one above the diagonal gives the value.
 
 mod assemble;
 mod keeper;
@@ -19,8 +19,8 @@ use assemble::{mirror, unite};
 use keeper::Keeper;
 pub(crate) use panel::Lane;
 
-/// Values closer than this count as equal, when they are compared with epsilon or when the largest of a row are
-/// chosen. Values not above it are never among the largest.
+/// Values closer than this count as equal, when they are compared with epsilon or when the largest of a row
+/// are chosen. Values not above it are never among the largest.
 pub const TIE: f64 = 1e-9;
 
 /// Which entries of a kernel are kept.
@@ -30,13 +30,14 @@ pub const TIE: f64 = 1e-9;
 pub enum Sparsify {
     /// Entries of at least this value.
     ///
-    /// What lies less than 1e-9 below (for an epsilon under 2e-9, not below its half) counts as equal and stays, so
-    /// that entries that are equal in theory and differ in the last bit are kept or dropped together by every route.
+    /// What lies less than 1e-9 below (for an epsilon under 2e-9, not below its half) counts as equal and
+    /// stays, so that entries that are equal in theory and differ in the last bit are kept or dropped
+    /// together by every route.
     Epsilon(f64),
     /// The k largest of each row, and what the union with the transpose adds.
     ///
-    /// With v the k-th largest value of the row, what lies above v + 1e-9 stays, then what lies within 1e-9 of v, lower
-    /// columns first, until there are k. Values not above 1e-9 never stay.
+    /// With v the k-th largest value of the row, what lies above v + 1e-9 stays, then what lies within 1e-9
+    /// of v, lower columns first, until there are k. Values not above 1e-9 never stay.
     TopK(usize),
     /// All: N^2 entries.
     None,

@@ -1,12 +1,14 @@
-//! What the rows of a panel keep: a panel holds, for each class of vertices that L cannot tell apart, the values of up to W rows.
+//! What the rows of a panel keep: a panel holds, for each class of vertices that L cannot tell apart, the
+//! values of up to W rows.
 //!
-//! Twins have the same row of f(L), but for the places of their own class: with m the value of the panel there, t the size
-//! of the class and f(l) the filter at its eigenvalue, f(L)_uv = m - f(l) / t and f(L)_uu = m + (1 - 1 / t) f(l).
+//! Twins have the same row of f(L), but for the places of their own class: with m the value of the panel
+//! there, t the size of the class and f(l) the filter at its eigenvalue, f(L)_uv = m - f(l) / t and f(L)_uu =
+//! m + (1 - 1 / t) f(l).
 
 use super::keeper::Keeper;
 use super::{Row, Rule};
 use crate::Scalar;
-use crate::lines::Line;
+use crate::simd::Line;
 
 /// The rows that one column of a panel speaks for.
 #[derive(Clone, Copy, Debug)]

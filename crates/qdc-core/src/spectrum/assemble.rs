@@ -116,8 +116,8 @@ fn residual(transition: &Transition, eigenvalue: f64, vector: &[f64], image: &mu
     image.iter().zip(vector).map(|(a, v)| (a - eigenvalue * v).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The largest entry of |V^T V z - z| over eight random sign vectors z: an entry of it is a random signed sum over
-/// one row of V^T V - I, so a repeated or crooked vector cannot hide.
+/// The largest entry of |V^T V z - z| over eight random sign vectors z: an entry of it is a random signed sum
+/// over one row of V^T V - I, so a repeated or crooked vector cannot hide.
 fn orthogonality(nodes: usize, vectors: &[f64]) -> f64 {
     const PROBES: usize = 8;
     const ROWS: usize = 1024;

@@ -1,4 +1,5 @@
-//! One connected block of the reduced matrix B: what is wanted of it, what was found, and the proof that it is all.
+//! One connected block of the reduced matrix B: what is wanted of it, what was found, and the proof that it
+//! is all.
 
 use faer::Mat;
 
@@ -57,8 +58,8 @@ pub(super) enum Goal<'a> {
 }
 
 impl Goal<'_> {
-    /// Whether enough pairs have settled, given those of the search as (distance, settled) and the distances of
-    /// those locked before.
+    /// Whether enough pairs have settled, given those of the search as (distance, settled) and the distances
+    /// of those locked before.
     pub(super) fn is_met(&self, found: &[(f64, bool)], locked: &[f64]) -> bool {
         match self {
             Self::Within { count, radius } => {
@@ -157,9 +158,9 @@ impl Counter<'_> {
 
     /// Compares the converged pairs within `goal` of mu with what is there.
     ///
-    /// Shifts half way to the next Ritz values outside are tried first, because they prove a wide gap. If a pair that
-    /// no Ritz value showed lies there, shifts close to the window count it, and each side is widened as far as its
-    /// count stays the same.
+    /// Shifts half way to the next Ritz values outside are tried first, because they prove a wide gap. If a
+    /// pair that no Ritz value showed lies there, shifts close to the window count it, and each side is
+    /// widened as far as its count stays the same.
     pub(super) fn certify(
         &self,
         ritz: &Ritz,

@@ -1,8 +1,8 @@
 //! The full symmetric eigendecomposition, by faer.
 //!
-//! Time of order n^3 and about five n x n matrices for each block of n classes. faer cannot be stopped half way, so the work runs on
-//! a thread of its own: when the watch asks for a stop, that thread is left behind to finish or to die with the
-//! process, and its result is dropped.
+//! Time of order n^3 and about five n x n matrices for each block of n classes. faer cannot be stopped half
+//! way, so the work runs on a thread of its own: when the watch asks for a stop, that thread is left behind
+//! to finish or to die with the process, and its result is dropped.
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,8 +17,8 @@ use crate::{Csr, Error, Watch};
 /// Below this, a decomposition is over before anybody could want to stop it.
 const SMALL: usize = 400;
 
-/// The work is always split in the same number of parts, whatever the number of threads, so that results do not
-/// depend on it.
+/// The work is always split in the same number of parts, whatever the number of threads, so that results do
+/// not depend on it.
 pub(super) fn parts() -> Par {
     Par::Rayon(NonZeroUsize::new(4).expect("4 is not 0"))
 }

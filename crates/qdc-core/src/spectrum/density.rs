@@ -1,12 +1,12 @@
 //! How many eigenvalues lie where, roughly: the kernel polynomial method.
 //!
-//! Sixteen random sign vectors z give the Chebyshev moments m_j = mean of z^T T_j(B) z / n. Damped by Jackson's
-//! factors, they integrate to the cumulated density with a resolution of about pi / degree; the relative error of a
-//! count c is about sqrt(2 / (16 c)).
+//! Sixteen random sign vectors z give the Chebyshev moments m_j = mean of z^T T_j(B) z / n. Damped by
+//! Jackson's factors, they integrate to the cumulated density with a resolution of about pi / degree; the
+//! relative error of a count c is about sqrt(2 / (16 c)).
 
 use super::panels::{Panel, product};
 use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
-use crate::lines::{Line, Rows, step};
+use crate::simd::{Line, Rows, step};
 use crate::splitmix::scramble;
 use crate::{Error, Watch};
 
@@ -77,8 +77,8 @@ impl Density {
         (self.below(mu + radius) - self.below(mu - radius)).max(0.0)
     }
 
-    /// The point with as many eigenvalues of a window around `mu` below it as above: mu itself where they lie evenly,
-    /// else among them.
+    /// The point with as many eigenvalues of a window around `mu` below it as above: mu itself where they lie
+    /// evenly, else among them.
     pub(super) fn middle(&self, mu: f64, radius: f64) -> f64 {
         let half = 0.5 * self.within(mu, radius);
         let (mut low, mut high) = (mu - radius, mu + radius);

@@ -17,8 +17,8 @@ use crate::{Error, Route, Transition, Watch};
 /// use qdc_core::{EdgeRule, Graph, Transition, Watch};
 ///
 /// let path = Graph::from_edges(5, (0..4).map(|i| (i, i + 1)), EdgeRule::Undirected)?;
-/// let near_zero =
-///     Eigensolver::new().pairs(Pairs::Nearest(2)).around(0.0).solve(&Transition::new(&path), &Watch::silent())?;
+/// let solver = Eigensolver::new().pairs(Pairs::Nearest(2)).around(0.0);
+/// let near_zero = solver.solve(&Transition::new(&path), &Watch::silent())?;
 /// assert_eq!(near_zero.pairs(), 2);
 /// assert!(near_zero.report().residual_max < 1e-12);
 /// # Ok::<(), qdc_core::Error>(())
@@ -28,13 +28,14 @@ pub struct Eigensolver {
     pairs: Pairs,
     around: f64,
     solver: Route,
+    method: Option<Method>,
     memory: Option<u64>,
     seed: u64,
 }
 
 impl Default for Eigensolver {
     fn default() -> Self {
-        Self { pairs: Pairs::All, around: 0.5, solver: Route::Auto, memory: None, seed: 0 }
+        Self { pairs: Pairs::All, around: 0.5, solver: Route::Auto, method: None, memory: None, seed: 0 }
     }
 }
 
@@ -50,8 +51,8 @@ impl Eigensolver {
         self
     }
 
-    /// The mu of `Pairs::Nearest`: any finite number. Beyond [-1, 1] the pairs at that end of the spectrum are the
-    /// nearest.
+    /// The mu of `Pairs::Nearest`: any finite number. Beyond [-1, 1] the pairs at that end of the spectrum
+    /// are the nearest.
     pub fn around(mut self, mu: f64) -> Self {
         self.around = mu;
         self
@@ -60,6 +61,13 @@ impl Eigensolver {
     /// The route.
     pub fn solver(mut self, solver: Route) -> Self {
         self.solver = solver;
+        self
+    }
+
+    /// The method, where `auto` or `window` would choose by the estimate: to compare methods. Blocks that are
+    /// small, or of which most pairs are wanted, are decomposed in full whatever is said here.
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = Some(method);
         self
     }
 
@@ -79,17 +87,18 @@ impl Eigensolver {
     ///
     /// # Errors
     /// An iterative route that does not converge, or finds fewer pairs than were counted, is an
-    /// [`Error::Unconverged`], which carries what it has. [`Error::Memory`] where the route asked for does not fit.
+    /// [`Error::Unconverged`], which carries what it has. [`Error::Memory`] where the route asked for does
+    /// not fit.
     pub fn solve(&self, transition: &Transition, watch: &Watch) -> Result<Spectrum, Error> {
         self.prepare(transition, watch)?.solve(transition, watch)
     }
 
-    /// Decides how the pairs will be computed and what that takes, from the structure of L, an estimate of its
-    /// density of eigenvalues and the fill of a factorisation. The same call decides the same way.
+    /// Decides how the pairs will be computed and what that takes, from the structure of L, an estimate of
+    /// its density of eigenvalues and the fill of a factorisation. The same call decides the same way.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a mu that is not finite, [`Error::NoEigenpairs`] for a route without eigenpairs,
-    /// [`Error::Memory`] where the full decomposition is the only way and does not fit.
+    /// [`Error::Parameter`] for a mu that is not finite, [`Error::NoEigenpairs`] for a route without
+    /// eigenpairs, [`Error::Memory`] where the full decomposition is the only way and does not fit.
     pub fn prepare(&self, transition: &Transition, watch: &Watch) -> Result<Prepared, Error> {
         if !self.around.is_finite() {
             return Err(Error::Parameter { name: "mu", value: self.around, requirement: "finite" });
@@ -142,6 +151,9 @@ impl Eigensolver {
         if self.solver == Route::Auto {
             costs.push(full.cost);
         }
+        if let Some(method) = self.method {
+            costs.retain(|cost| cost.method == method);
+        }
         costs.retain(|cost| self.memory.is_none_or(|limit| cost.memory <= limit));
         let cheapest = costs.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(cheapest.map_or(full, |cost| Way { cost, survey: Some(survey) }))
@@ -173,9 +185,23 @@ impl Prepared {
         largest.map_or(Method::Dense, |way| way.cost.method)
     }
 
+    /// The route that method belongs to; never `auto`.
+    pub fn route(&self) -> Route {
+        match self.method() {
+            Method::Dense => Route::Dense,
+            Method::Filter | Method::ShiftInvert => Route::Window,
+            Method::Lobpcg => Route::Lobpcg,
+        }
+    }
+
     /// An estimate of the multiplications and additions.
     pub fn flops(&self) -> f64 {
         self.ways.iter().map(|way| way.cost.flops).sum()
+    }
+
+    /// An estimate of the seconds on one core of the machine that `bench/spectrum` was recorded on.
+    pub fn seconds(&self) -> f64 {
+        self.ways.iter().map(|way| way.cost.seconds).sum()
     }
 
     /// Bytes of working memory, with the pairs that will be kept.
@@ -217,7 +243,8 @@ impl Prepared {
     /// Computes the pairs.
     ///
     /// # Errors
-    /// As [`Eigensolver::solve`]; [`Error::ForeignSpectrum`] if `transition` is not the one that was prepared.
+    /// As [`Eigensolver::solve`]; [`Error::ForeignSpectrum`] if `transition` is not the one that was
+    /// prepared.
     pub fn solve(&self, transition: &Transition, watch: &Watch) -> Result<Spectrum, Error> {
         self.origin.check(transition)?;
         let method = self.method();
@@ -274,11 +301,7 @@ impl Prepared {
             pairs,
             requested: self.solver.pairs,
             around: self.window.map(|_| self.solver.around),
-            solver: match method {
-                Method::Dense => Route::Dense,
-                Method::Filter | Method::ShiftInvert => Route::Window,
-                Method::Lobpcg => Route::Lobpcg,
-            },
+            solver: self.route(),
             method,
             reason: self.reason().into(),
             residual_max: assembled.residual_max,

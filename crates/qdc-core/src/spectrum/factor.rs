@@ -1,9 +1,9 @@
 //! Sparse factorisations of B - s I: they count the eigenvalues of B below s, and they solve.
 //!
-//! B - s I = P^T M D M^T P with D of blocks of one and two. By Sylvester's law of inertia D has as many negative
-//! eigenvalues as B has below s. The same factors give (B - s I)^-1 X, the operator of shift-invert Lanczos and the
-//! preconditioner of LOBPCG. Order and fill are found once for each matrix (approximate minimum degree, supernodes);
-//! the numbers are computed for each shift, with pivoting inside supernodes.
+//! B - s I = P^T M D M^T P with D of blocks of one and two. By Sylvester's law of inertia D has as many
+//! negative eigenvalues as B has below s. The same factors give (B - s I)^-1 X, the operator of shift-invert
+//! Lanczos and the preconditioner of LOBPCG. Order and fill are found once for each matrix (approximate
+//! minimum degree, supernodes); the numbers are computed for each shift, with pivoting inside supernodes.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::lblt::factor::LbltParams;
@@ -176,8 +176,8 @@ pub(super) struct Inverse<'a> {
 }
 
 impl<'a> Inverse<'a> {
-    /// At a thousandth of the radius beside the centre; farther if that happens to be an eigenvalue. Distances are
-    /// measured from mu.
+    /// At a thousandth of the radius beside the centre; farther if that happens to be an eigenvalue.
+    /// Distances are measured from mu.
     pub(super) fn beside(
         matrix: &Csr<f64>,
         mu: f64,

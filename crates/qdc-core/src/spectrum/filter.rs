@@ -1,13 +1,15 @@
 //! The k pairs nearest to mu without the others: Chebyshev-filtered block subspace iteration.
 //!
-//! A random block X of m > k columns is replaced by T_j((c - (B - mu)^2) / e) X, with c and e such that eigenvalues
-//! farther than r from mu fall into [-1, 1], where |T_j| <= 1; those nearer grow like exp(j acosh(...)), by twelve orders of magnitude
-//! where the k-th nearest lies. One Rayleigh-Ritz step in the filtered block then gives the pairs. Multiplicity does no
-//! harm: a block of m columns holds m copies. Ritz pairs are ranked by |(B - mu) v|, not by |theta - mu|, so that mixtures of pairs
-//! far above and far below mu do not pass for near ones. What was found is compared with what is there, counted by
-//! inertia; if something is missing the block grows.
+//! A random block X of m > k columns is replaced by T_j((c - (B - mu)^2) / e) X, with c and e such that
+//! eigenvalues farther than r from mu fall into [-1, 1], where |T_j| <= 1; those nearer grow like exp(j
+//! acosh(...)), by twelve orders of magnitude where the k-th nearest lies. One Rayleigh-Ritz step in the
+//! filtered block then gives the pairs. Multiplicity does no harm: a block of m columns holds m copies. Ritz
+//! pairs are ranked by |(B - mu) v|, not by |theta - mu|, so that mixtures of pairs far above and far below
+//! mu do not pass for near ones. What was found is compared with what is there, counted by inertia; if
+//! something is missing the block grows.
 //!
-//! Cost: j is about 26 / r products of B with 1.5 k vectors, and 10 n (1.5 k)^2 operations for the algebra of the block.
+//! Cost: j is about 26 / r products of B with 1.5 k vectors, and 10 n (1.5 k)^2 operations for the algebra of
+//! the block.
 
 use faer::{Mat, MatRef};
 
@@ -18,7 +20,7 @@ use super::groups::GROUP_TOLERANCE;
 use super::panels::{Panel, map_panels, product, random};
 use super::plan::Survey;
 use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
-use crate::lines::{Line, Rows, step};
+use crate::simd::{Line, Rows, step};
 use crate::{Csr, Error, Watch};
 
 /// Residuals a pair must reach.

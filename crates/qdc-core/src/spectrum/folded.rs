@@ -1,7 +1,7 @@
 //! The folded operator (B - mu)^2 and Rayleigh-Ritz around mu: what the iterative ways share.
 //!
-//! Ritz pairs are ranked by |(B - mu) v|, not by |theta - mu|: a mixture of pairs far above and far below mu has a
-//! theta near mu, but cannot hide its distance.
+//! Ritz pairs are ranked by |(B - mu) v|, not by |theta - mu|: a mixture of pairs far above and far below mu
+//! has a theta near mu, but cannot hide its distance.
 
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
@@ -132,8 +132,9 @@ impl Ritz {
         }
     }
 
-    /// A shift beyond an edge of the window, a signed share (negative below) of the way to the next settled Ritz
-    /// value there. Where none has settled, any Ritz value or the end of the spectrum must do: the count will tell.
+    /// A shift beyond an edge of the window, a signed share (negative below) of the way to the next settled
+    /// Ritz value there. Where none has settled, any Ritz value or the end of the spectrum must do: the count
+    /// will tell.
     fn outside(&self, edge: f64, share: f64) -> f64 {
         let gap = |a: usize| (self.values[a] - edge) * share.signum();
         let beyond = || (0..self.values.len()).filter(|&a| gap(a) > GROUP_TOLERANCE);

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 /// Neighbouring eigenvalues closer than this count as one degenerate group.
 ///
-/// Solvers place an eigenvalue within about 1e-14 of the truth; graphs put distinct ones rarely closer than 1e-6.
+/// Solvers place an eigenvalue within about 1e-14 of the truth; graphs put distinct ones rarely closer than
+/// 1e-6.
 pub const GROUP_TOLERANCE: f64 = 1e-8;
 
 /// The groups of an ascending list: each eigenvalue lies within [`GROUP_TOLERANCE`] of the one before it.
@@ -26,8 +27,8 @@ pub fn groups(eigenvalues: &[f64]) -> impl Iterator<Item = Range<usize>> + '_ {
 
 /// mu, or the end of the spectrum it lies beyond.
 ///
-/// Eigenvalues of L lie in [-1, 1]: beyond that every mu ranks them alike, and distances to a far one would all be
-/// rounded to the same number.
+/// Eigenvalues of L lie in [-1, 1]: beyond that every mu ranks them alike, and distances to a far one would
+/// all be rounded to the same number.
 pub(super) fn clamp(mu: f64) -> f64 {
     mu.clamp(-1.001, 1.001)
 }

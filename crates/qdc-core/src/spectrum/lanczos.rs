@@ -1,16 +1,17 @@
 //! The k pairs nearest to mu by shift-invert block Lanczos: fast where B - mu can be factorised.
 //!
-//! The pairs of B nearest to s are those of (B - s)^-1 farthest from 0, and a Krylov space of (B - s)^-1 over a block
-//! of sixteen random vectors finds them first, at about two columns for each pair. The basis is kept whole and
-//! orthogonalised twice against itself. s lies a little beside mu, so that mu may be an eigenvalue.
+//! The pairs of B nearest to s are those of (B - s)^-1 farthest from 0, and a Krylov space of (B - s)^-1 over
+//! a block of sixteen random vectors finds them first, at about two columns for each pair. The basis is kept
+//! whole and orthogonalised twice against itself. s lies a little beside mu, so that mu may be an eigenvalue.
 //!
-//! A Krylov space over b vectors holds at most b copies of an eigenvalue. What was found is therefore counted by
-//! inertia; if copies are missing, the search goes on, orthogonal to what is locked, with fresh vectors.
+//! A Krylov space over b vectors holds at most b copies of an eigenvalue. What was found is therefore counted
+//! by inertia; if copies are missing, the search goes on, orthogonal to what is locked, with fresh vectors.
 //!
-//! Cost: three factorisations (one to solve with, two to count), about 2 k solves, and 10 n (2 k)^2 operations.
+//! Cost: three factorisations (one to solve with, two to count), about 2 k solves, and 10 n (2 k)^2
+//! operations.
 //!
-//! Reference: R. G. Grimes, J. G. Lewis, H. D. Simon, "A shifted block Lanczos algorithm for solving sparse symmetric
-//! generalized eigenproblems", 1994.
+//! Reference: R. G. Grimes, J. G. Lewis, H. D. Simon, "A shifted block Lanczos algorithm for solving sparse
+//! symmetric generalized eigenproblems", 1994.
 
 use faer::{Mat, MatRef};
 
@@ -26,7 +27,8 @@ use crate::{Csr, Error, Watch};
 const TOLERANCE: f64 = 1e-9;
 /// Residuals at which the search itself stops: what Rayleigh-Ritz makes of them is no worse.
 const SETTLED: f64 = 5e-10;
-/// Residuals up to which Ritz vectors are kept: the pairs next to the window tell how wide the gap beside it is.
+/// Residuals up to which Ritz vectors are kept: the pairs next to the window tell how wide the gap beside it
+/// is.
 const VAGUE: f64 = 1e-4;
 /// Vectors that start a Krylov space.
 const BLOCK: usize = 8;
@@ -134,7 +136,8 @@ impl<'a> Krylov<'a> {
         self.diagonal.iter().map(Mat::ncols).sum()
     }
 
-    /// Grows until the goal is met or the space is large, and gives the Ritz vectors that have settled or nearly so.
+    /// Grows until the goal is met or the space is large, and gives the Ritz vectors that have settled or
+    /// nearly so.
     ///
     /// About `expected` pairs are sought; those locked lie at the given distances from mu.
     fn grow(

@@ -1,12 +1,13 @@
-//! The published way: LOBPCG on the folded operator F = (B - mu)^2, whose smallest pairs are those nearest to mu.
+//! The published way: LOBPCG on the folded operator F = (B - mu)^2, whose smallest pairs are those nearest to
+//! mu.
 //!
-//! Few pairs are found in one block, of as many vectors and some guards. Many are found slice by slice: the window is
-//! cut where eigenvalues have been counted, and each slice has its own mu and block. What is found is locked; if the
-//! count says that pairs are missing, the search goes on beside what is locked, with the shift nudged by 1e-6
-//! where a round brought nothing new.
+//! Few pairs are found in one block, of as many vectors and some guards. Many are found slice by slice: the
+//! window is cut where eigenvalues have been counted, and each slice has its own mu and block. What is found
+//! is locked; if the count says that pairs are missing, the search goes on beside what is locked, with the
+//! shift nudged by 1e-6 where a round brought nothing new.
 //!
-//! The preconditioner is F^-1 in two solves with a sparse factorisation of B - s, s beside mu. Where that does not
-//! fit in memory there is none, and a search takes thousands of steps instead of tens.
+//! The preconditioner is F^-1 in two solves with a sparse factorisation of B - s, s beside mu. Where that
+//! does not fit in memory there is none, and a search takes thousands of steps instead of tens.
 
 use faer::{Mat, MatRef};
 
@@ -197,7 +198,8 @@ impl Task<'_> {
         Ok(radius)
     }
 
-    /// Halves an interval, given with the counts below its ends, until each part holds few pairs or is narrow.
+    /// Halves an interval, given with the counts below its ends, until each part holds few pairs or is
+    /// narrow.
     fn cut(
         &self,
         [(low, below), (high, above)]: [(f64, usize); 2],

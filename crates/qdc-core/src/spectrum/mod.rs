@@ -3,8 +3,8 @@
 //!
 //! [`Eigensolver`] computes a [`Spectrum`]. Every route goes through [`structure`]: vertices with the same
 //! neighbourhood give eigenpairs that can be written down, components give independent blocks, and only what
-//! remains is handed to an algorithm: the full decomposition (`dense`), a polynomial filter (`filter`), shift-invert
-//! Lanczos (`lanczos`) or `lobpcg`. `plan` chooses.
+//! remains is handed to an algorithm: the full decomposition (`dense`), a polynomial filter (`filter`),
+//! shift-invert Lanczos (`lanczos`) or `lobpcg`. `plan` chooses.
 
 mod assemble;
 mod block;
@@ -45,9 +45,9 @@ pub type Vectors = Arc<dyn AsRef<[f64]> + Send + Sync>;
 
 /// Eigenpairs of L, eigenvalues ascending, eigenvectors orthonormal.
 ///
-/// Signs follow a rule: of the entries that are largest in magnitude (within one part in a million) the first is
-/// positive. Inside a group of equal eigenvalues the basis is the solver's choice; only sums over whole groups
-/// mean anything, so [`Spectrum::nearest`] never cuts one. A clone shares the vectors.
+/// Signs follow a rule: of the entries that are largest in magnitude (within one part in a million) the first
+/// is positive. Inside a group of equal eigenvalues the basis is the solver's choice; only sums over whole
+/// groups mean anything, so [`Spectrum::nearest`] never cuts one. A clone shares the vectors.
 ///
 /// ```
 /// use qdc_core::spectrum::{Eigensolver, Pairs};
@@ -85,7 +85,8 @@ impl Spectrum {
         Self { origin, eigenvalues, vectors, report: Arc::new(report) }
     }
 
-    /// The matrix the pairs belong to. `spectrum.origin().check(&transition)?` refuses eigenpairs of another one.
+    /// The matrix the pairs belong to. `spectrum.origin().check(&transition)?` refuses eigenpairs of another
+    /// one.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
@@ -128,19 +129,19 @@ impl Spectrum {
     /// The positions of the `k` pairs nearest to `mu`, and of the whole of every group they touch.
     ///
     /// The window is every pair no farther from mu than the k-th nearest (ties within [`GROUP_TOLERANCE`]
-    /// included), widened until no group of equal eigenvalues is cut; so it may hold more than `k`. `k` above the
-    /// number of pairs gives all of them.
+    /// included), widened until no group of equal eigenvalues is cut; so it may hold more than `k`. `k` above
+    /// the number of pairs gives all of them.
     pub fn nearest(&self, mu: f64, k: usize) -> Range<usize> {
         groups::nearest(&self.eigenvalues, mu, k)
     }
 
-    /// How far the eigenvalues of L below a range of pairs are at least: a lower bound on the distance from the
-    /// computed `eigenvalues()[range.start]` to the next eigenvalue of L below it.
+    /// How far the eigenvalues of L below a range of pairs are at least: a lower bound on the distance from
+    /// the computed `eigenvalues()[range.start]` to the next eigenvalue of L below it.
     ///
-    /// Proved as far as arithmetic in double precision proves anything: the neighbour is known from its own pair
-    /// (its eigenvalue lies within the norm of all residuals), or no eigenvalue lies between the window and a
-    /// shift at which they were counted. Infinite where no eigenvalue lies below; `None` where nothing is proved,
-    /// because the factorisation that counts did not fit in memory.
+    /// Proved as far as arithmetic in double precision proves anything: the neighbour is known from its own
+    /// pair (its eigenvalue lies within the norm of all residuals), or no eigenvalue lies between the window
+    /// and a shift at which they were counted. Infinite where no eigenvalue lies below; `None` where nothing
+    /// is proved, because the factorisation that counts did not fit in memory.
     ///
     /// # Panics
     /// If the range is empty or reaches beyond the pairs.
@@ -151,7 +152,8 @@ impl Spectrum {
         Some(if next == f64::MIN { f64::INFINITY } else { (edge - next).max(0.0) })
     }
 
-    /// The same above: a lower bound on the distance from the last eigenvalue of the range to the next one of L.
+    /// The same above: a lower bound on the distance from the last eigenvalue of the range to the next one of
+    /// L.
     ///
     /// # Panics
     /// As [`Spectrum::gap_below`].
@@ -163,7 +165,7 @@ impl Spectrum {
     }
 
     /// How far a computed eigenvalue can lie from the true one: the norm of all residuals, and rounding.
-    fn uncertainty(&self) -> f64 {
+    pub(crate) fn uncertainty(&self) -> f64 {
         self.report.residual_max * (self.pairs() as f64).sqrt() + 4.0 * f64::EPSILON
     }
 

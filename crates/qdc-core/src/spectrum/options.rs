@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Which eigenpairs enter: a modelling choice, not a detail of the solver.
 ///
-/// `Nearest(512)` (the published choice) is a sharp window around mu; `All` is the exact kernel. They are different
-/// kernels. Written `all` or a number.
+/// `Nearest(512)` (the published choice) is a sharp window around mu; `All` is the exact kernel. They are
+/// different kernels. Written `all` or a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "PairsText", into = "PairsText")]
 pub enum Pairs {
@@ -25,6 +25,16 @@ pub enum Pairs {
 enum PairsText {
     Count(usize),
     Word(String),
+}
+
+impl Pairs {
+    /// How many pairs that asks for of so many, groups of equal eigenvalues aside.
+    pub(crate) fn among(self, nodes: usize) -> usize {
+        match self {
+            Self::All => nodes,
+            Self::Nearest(count) => count.min(nodes),
+        }
+    }
 }
 
 impl From<Pairs> for PairsText {

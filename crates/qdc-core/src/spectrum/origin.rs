@@ -39,8 +39,8 @@ impl Origin {
     /// Refuses a matrix other than the one the spectrum was computed from.
     ///
     /// # Errors
-    /// [`Error::ForeignSpectrum`], which names what differs: the number of vertices, the self-loop weight, or the
-    /// edges and their weights.
+    /// [`Error::ForeignSpectrum`], which names what differs: the number of vertices, the self-loop weight, or
+    /// the edges and their weights.
     pub fn check(&self, transition: &Transition) -> Result<(), Error> {
         let ours = Self::of(transition);
         let (what, theirs, expected) = if self.nodes != ours.nodes {

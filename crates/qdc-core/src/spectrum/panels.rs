@@ -1,7 +1,7 @@
 //! Blocks of vectors for the iterative routes: products with L panel by panel, dense algebra by faer.
 //!
-//! A block is a column-major matrix. For products it is cut into panels of sixteen columns, row-major, which stay
-//! near the second-level cache; each panel is independent, so any number of threads gives the same bits.
+//! A block is a column-major matrix. For products it is cut into panels of sixteen columns, row-major, which
+//! stay near the second-level cache; each panel is independent, so any number of threads gives the same bits.
 
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::householder::{
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::dense::parts;
 use crate::Error;
 use crate::chebyshev::{Operator, WIDTH_F64 as WIDTH};
-use crate::lines::{Line, Rows, step};
+use crate::simd::{Line, Rows, step};
 use crate::splitmix::scramble;
 
 /// Sixteen columns, row by row.
@@ -64,7 +64,8 @@ pub(super) fn apply(operator: &Operator<f64>, block: MatRef<'_, f64>) -> Result<
     })
 }
 
-/// An orthonormal basis of the columns, by Householder reflections: stable however close to dependent they are.
+/// An orthonormal basis of the columns, by Householder reflections: stable however close to dependent they
+/// are.
 pub(super) fn orthonormalize(mut block: Mat<f64>) -> Mat<f64> {
     let (rows, columns) = (block.nrows(), block.ncols());
     let size = recommended_block_size::<f64>(rows, columns);

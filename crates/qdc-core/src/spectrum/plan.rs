@@ -1,10 +1,10 @@
 //! Which way a block takes to its pairs, and what that will cost.
 //!
-//! Three ways lead to the pairs nearest to mu: the full decomposition, a polynomial filter, and shift-invert Lanczos.
-//! Which is the fastest depends on the number of rows, on how many eigenvalues lie in the window and how narrow it
-//! is (estimated), and on how far the factors fill in (known exactly before a number is computed). The estimate is
-//! of operations, each kind weighed by the rate that was measured for it; no clock is asked, so that the same call
-//! takes the same way. Ways that do not fit in memory are left out.
+//! Three ways lead to the pairs nearest to mu: the full decomposition, a polynomial filter, and shift-invert
+//! Lanczos. Which is the fastest depends on the number of rows, on how many eigenvalues lie in the window and
+//! how narrow it is (estimated), and on how far the factors fill in (known exactly before a number is
+//! computed). The estimate is of operations, each kind weighed by the rate that was measured for it; no clock
+//! is asked, so that the same call takes the same way. Ways that do not fit in memory are left out.
 
 use std::fmt;
 
@@ -20,8 +20,10 @@ use crate::{Csr, Error, Watch};
 /// Blocks up to this size are decomposed in full: it takes milliseconds.
 pub(super) const SMALL: usize = 400;
 
-/// Operations in a second of one core, by kind: set from single runs on cora, pubmed and a power-law graph of 20,000
-/// vertices, not yet calibrated by a bench.
+/// Operations in a second of one core, by kind. `bench/spectrum/RESULTS.md` has the runs they were set and
+/// checked by (`cargo run --release -p qdc-core --example eigensolvers`): the full decomposition and
+/// shift-invert come out within a third of their estimates, the filter at half of its estimate where one
+/// round is enough.
 mod rate {
     /// The full decomposition, counted as 9 n^3.
     pub(super) const DECOMPOSITION: f64 = 25e9;
@@ -157,14 +159,15 @@ impl Survey {
         })
     }
 
-    /// Twenty steps with a preconditioner; as many as the degree of a filter without.
+    /// Eight steps of the whole block with a preconditioner, as vectors that have converged take no more
+    /// part; as many as the degree of a filter without.
     pub(super) fn lobpcg(&self, matrix: &Csr<f64>, wanted: &Wanted) -> Cost {
         let (rows, count) = (matrix.rows() as f64, self.count as f64);
         let block = self.count.clamp(1, 64);
         let width = (block + lobpcg::guards(block)) as f64;
         let searches = (count / 64.0).ceil().max(1.0);
         let (steps, entries) = match &self.symbolic {
-            Some(symbolic) => (20.0, symbolic.entries() as f64),
+            Some(symbolic) => (8.0, symbolic.entries() as f64),
             None => (self.filter_degree(wanted) as f64, 0.0),
         };
         let solves = searches * steps * 8.0 * entries * width;

@@ -6,8 +6,9 @@ use super::groups;
 
 /// The positions of `count` windows of equal count over an ascending list of eigenvalues.
 ///
-/// Equal eigenvalues share their mean rank, and the window in which that rank falls takes the whole group, so a window
-/// does not depend on the basis a solver returned. Windows next to a large group are smaller, and may be empty.
+/// Equal eigenvalues share their mean rank, and the window in which that rank falls takes the whole group, so
+/// a window does not depend on the basis a solver returned. Windows next to a large group are smaller, and
+/// may be empty.
 ///
 /// ```
 /// use qdc_core::spectrum::rank_windows;

@@ -32,8 +32,8 @@ pub struct SpectrumReport {
     pub counted: Option<usize>,
     /// Whether `counted` is exact (by inertia, or because everything was computed) or an estimate.
     pub count_exact: bool,
-    /// Every eigenvalue of L strictly inside this interval is among the pairs: counted by inertia, or because all
-    /// pairs of a block were computed. `None` where counting did not fit in memory.
+    /// Every eigenvalue of L strictly inside this interval is among the pairs: counted by inertia, or because
+    /// all pairs of a block were computed. `None` where counting did not fit in memory.
     pub interval: Option<[f64; 2]>,
     /// Pairs whose eigenvectors were written down because vertices share their neighbourhood.
     pub twin_pairs: usize,

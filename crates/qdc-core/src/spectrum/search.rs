@@ -1,13 +1,14 @@
-//! One block of LOBPCG: the best vectors in the span of the iterate X, the preconditioned residual W and the last
-//! direction P, step after step.
+//! One block of LOBPCG: the best vectors in the span of the iterate X, the preconditioned residual W and the
+//! last direction P, step after step.
 //!
-//! [X P W] is orthonormal: W is orthogonalised, and the new X and P are rotations of the old basis with orthonormal
-//! columns. So G = B - mu is applied to the new W only; G X and G P are rotated like X and P, without loss. The
-//! Rayleigh quotient of F = G^2 is (G S)^T (G S), which is not squared in precision. After each step X is rotated
-//! once more so that its columns are Ritz vectors of B, whose residuals decide what has converged. Vectors that have
-//! converged stay in the basis and get no further W or P (soft locking).
+//! [X P W] is orthonormal: W is orthogonalised, and the new X and P are rotations of the old basis with
+//! orthonormal columns. So G = B - mu is applied to the new W only; G X and G P are rotated like X and P,
+//! without loss. The Rayleigh quotient of F = G^2 is (G S)^T (G S), which is not squared in precision. After
+//! each step X is rotated once more so that its columns are Ritz vectors of B, whose residuals decide what
+//! has converged. Vectors that have converged stay in the basis and get no further W or P (soft locking).
 //!
-//! Reference: J. A. Duersch, M. Shao, C. Yang, M. Gu, "A robust and efficient implementation of LOBPCG", 2018.
+//! Reference: J. A. Duersch, M. Shao, C. Yang, M. Gu, "A robust and efficient implementation of LOBPCG",
+//! 2018.
 
 use faer::{Mat, MatRef};
 
@@ -20,7 +21,8 @@ use crate::{Error, Watch};
 
 /// Residual of B at which a vector needs no further work.
 const SETTLED: f64 = 1e-10;
-/// Residual up to which vectors are given back: the pairs next to the window tell how wide the gap beside it is.
+/// Residual up to which vectors are given back: the pairs next to the window tell how wide the gap beside it
+/// is.
 const VAGUE: f64 = 1e-4;
 /// Steps of a search with a preconditioner, and without.
 const STEPS: [usize; 2] = [120, 3000];
@@ -73,8 +75,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Steps until the goal is met, the `count` nearest vectors have converged, or nothing moves; gives the vectors
-    /// that have converged or nearly so.
+    /// Steps until the goal is met, the `count` nearest vectors have converged, or nothing moves; gives the
+    /// vectors that have converged or nearly so.
     pub(super) fn run(
         &mut self,
         goal: &Goal<'_>,
@@ -126,7 +128,8 @@ impl<'a> Search<'a> {
         self.iterate = times(basis.as_ref(), best);
         self.image = times(image.as_ref(), best);
         let turn = self.rotate(watch)?;
-        // P: what the step added to X, the part of the rotation outside the old X, made orthogonal to the new X.
+        // P: what the step added to X, the part of the rotation outside the old X, made orthogonal to the new
+        // X.
         let best = times(best, turn.as_ref());
         let active: Vec<usize> = (0..width).filter(|&at| self.measured[at].1 > SETTLED).collect();
         let added =

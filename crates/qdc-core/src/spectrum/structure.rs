@@ -1,12 +1,14 @@
 //! What can be said about the spectrum by looking: twins and components.
 //!
-//! A class of t twins (`twins.rs`) gives t - 1 pairs of equal eigenvalue (the rows of a Helmert matrix); what is left of it is
-//! the vector 1 / sqrt(t) on the class. In the basis of those class vectors L becomes the smaller matrix
+//! A class of t twins (`twins.rs`) gives t - 1 pairs of equal eigenvalue (the rows of a Helmert matrix); what
+//! is left of it is the vector 1 / sqrt(t) on the class. In the basis of those class vectors L becomes the
+//! smaller matrix
 //!
 //! B_cd = sqrt(t_c t_d) L_uv  (u in c, v in d, c != d),   B_cc = L_uu + (t_c - 1) L_uu',
 //!
-//! and the spectrum of L is that of B together with the twins'. A third of Pubmed and half of Chameleon goes this
-//! way, with the multiplicities in the thousands that undo iterative solvers. B is then split into components.
+//! and the spectrum of L is that of B together with the twins'. A third of Pubmed and half of Chameleon goes
+//! this way, with the multiplicities in the thousands that undo iterative solvers. B is then split into
+//! components.
 
 use crate::twins::Classes;
 use crate::{Csr, Transition};

@@ -1,5 +1,6 @@
-//! Every iterative method, called by name on graphs where none of them falls back to the full decomposition, against
-//! that decomposition: the same pairs, the nearest ones, no group cut, and what is said about the gaps beside them.
+//! Every iterative method, called by name on graphs where none of them falls back to the full decomposition,
+//! against that decomposition: the same pairs, the nearest ones, no group cut, and what is said about the
+//! gaps beside them.
 
 use super::block::{Outcome, Wanted};
 use super::groups::{self, GROUP_TOLERANCE};

@@ -1,10 +1,10 @@
 //! Sums of many Gaussians at one point: the hot loop of TPE.
 //!
 //! sum_k scale_k exp(-((x - mu_k) / sigma_k)^2 / 2) over ten thousand kernels, for 24 candidates and every
-//! parameter. The exponential is a polynomial without branches, so that the compiler vectorises it; on x86-64
-//! a copy of the loop compiled for AVX2 and FMA is chosen at run time.
+//! parameter. The exponential is a polynomial without branches, so that the compiler vectorises it for the CPU that
+//! `dispatch` finds.
 
-#![allow(unsafe_code)] // one call of a function compiled for a CPU feature that was just detected
+use qdc_core::cpu::{Loops, dispatch};
 
 const LANES: usize = 8;
 
@@ -13,34 +13,28 @@ const LOWEST: f64 = -700.0;
 
 /// sum_k exp(exponents_k).
 pub(super) fn sum_of_exponentials(exponents: &[f64]) -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the features the function was compiled for have just been detected.
-        return unsafe { sum_avx2(exponents) };
+    struct Sum<'a>(&'a [f64]);
+    impl Loops for Sum<'_> {
+        type Output = f64;
+        #[inline(always)]
+        fn run<const FUSED: bool>(self) -> f64 {
+            sum::<FUSED>(self.0)
+        }
     }
-    sum::<false>(exponents)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn sum_avx2(exponents: &[f64]) -> f64 {
-    sum::<true>(exponents)
+    dispatch(Sum(exponents))
 }
 
 /// exponent_k -= ((x - mu_k) inverse_k)^2 / 2.
 pub(super) fn subtract_half_squares(exponents: &mut [f64], x: f64, mus: &[f64], inverse: &[f64]) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the features the function was compiled for have just been detected.
-        return unsafe { squares_avx2(exponents, x, mus, inverse) };
+    struct Squares<'a>(&'a mut [f64], f64, &'a [f64], &'a [f64]);
+    impl Loops for Squares<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<const FUSED: bool>(self) {
+            squares(self.0, self.1, self.2, self.3);
+        }
     }
-    squares(exponents, x, mus, inverse);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn squares_avx2(exponents: &mut [f64], x: f64, mus: &[f64], inverse: &[f64]) {
-    squares(exponents, x, mus, inverse);
+    dispatch(Squares(exponents, x, mus, inverse));
 }
 
 #[inline(always)]
