@@ -298,6 +298,7 @@ fn no_error_exceeds_its_proved_bound_in_sixty_cases() {
 
 #[test]
 #[ignore = "minutes; run with --ignored"]
+#[allow(clippy::print_stdout)] // a run on demand shows its counts
 fn no_error_exceeds_its_proved_bound_and_none_is_idle_where_the_window_stands_apart() {
     let tally = all(0..360, TEN_SECONDS);
     println!("{tally:?}");

@@ -82,9 +82,9 @@ pub(super) fn twin_rounding(filter: &Filter, unit: f64) -> Option<f64> {
 ///
 ///   y_i^T (f(L) U - U P(E))_a = (f(l_i) - P(E_a)) / (l_i - E_a) y_i^T r_a
 ///
-/// so that column a of F = f(L) U - U P(E) is at most D_a |r_a| long, D_a the largest of those quotients over
-/// i. Where U spans the whole space, F U^T is the error. Else its parts inside U and across give at most sqrt
-/// 2 |F|, and the rest at most max |P| s^2, s the sine of the angle between U and the exact subspace: s^2 <=
+/// so that column a of F = f(L) U - U P(E) is at most the largest of those quotients over i times |r_a| long.
+/// Where U spans the whole space, F U^T is the error. Else its parts inside U and across give at most sqrt 2
+/// |F|, and the rest at most max |P| s^2, s the sine of the angle between U and the exact subspace: s^2 <=
 /// sum of (|r_a| / d_a)^2, d_a the distance from E_a to the first eigenvalue left out (Davis and Kahan). The
 /// l_i of the range lie within rho = |L U - U E| of the E_a, one for each (Kahan). All norms are those of
 /// Frobenius.
@@ -95,8 +95,8 @@ pub(super) fn twin_rounding(filter: &Filter, unit: f64) -> Option<f64> {
 /// References: C. Davis, W. Kahan, "The rotation of eigenvectors by a perturbation III", 1970; B. Parlett,
 /// "The symmetric eigenvalue problem", 1998, theorem 11.5.1.
 ///
-/// Pairs with next to no weight may count as left out: then what they would add is added, and the distances to them
-/// count instead of their residuals. The smaller of the two bounds is given.
+/// Pairs with next to no weight may count as left out: then what they would add is added, and the distances
+/// to them count instead of their residuals. The smaller of the two bounds is given.
 pub(super) fn eigenpairs_bound(
     transition: &Transition,
     weighted: &Weighted<'_>,
@@ -141,17 +141,15 @@ fn bound(transition: &Transition, weighted: &Weighted<'_>, filter: &Filter) -> O
     if !(skew < SMALL && rho < SMALL) {
         return None;
     }
-    let quotients = quotients(weighted, filter, rho)?;
     let largest = weighted.largest();
-    let (mut columns, mut angles) = (Vec::new(), Vec::new());
-    for (at, &energy) in energies.iter().enumerate() {
-        let distance = (energy - low).min(high - energy) - ENTRY; // as L's entries are rounded
-        if distance <= rho {
-            return None;
-        }
-        columns.push(residuals[at] * quotients[at].max(weights[at].abs() / distance));
-        angles.push(residuals[at] / distance);
+    // As the entries of L are rounded, its eigenvalues may be nearer than those of the stored matrix.
+    let distances: Vec<f64> =
+        energies.iter().map(|&energy| (energy - low).min(high - energy) - ENTRY).collect();
+    if distances.iter().any(|&distance| distance <= rho) {
+        return None;
     }
+    let columns = columns(weighted, filter, &residuals, &distances, rho)?;
+    let angles: Vec<f64> = residuals.iter().zip(&distances).map(|(r, distance)| r / distance).collect();
     let subspace = if spectrum.is_complete() && range.len() == spectrum.nodes() {
         norm(&columns)
     } else {
@@ -166,30 +164,56 @@ fn bound(transition: &Transition, weighted: &Weighted<'_>, filter: &Filter) -> O
     Some(SLACK * (subspace + basis + sum + evaluated)).filter(|bound| bound.is_finite())
 }
 
-/// For each E_a the largest |P(l) - P(E_a)| / |l - E_a| over all l within `rho` of some E_b.
+/// Bounds on the lengths of the columns of F = f(L) U - U P(E), given those of L U - U E, the distances to
+/// the eigenvalues left out, and `rho`.
 ///
-/// Where l may meet E_a that is the slope there. Elsewhere |P(l) - P(E_b)| is at most rho times the slope at
-/// E_b.
-/// Eigenvalues that are exactly 1 meet no other l than themselves.
-fn quotients(weighted: &Weighted<'_>, filter: &Filter, rho: f64) -> Option<Vec<f64>> {
+/// An entry of column a is (f(l) - P(E_a)) y^T u_a for an eigenpair (l, y) of L. Where l may meet E_a the
+/// quotient (f(l) - P(E_a)) / (l - E_a) is at most the slope there. Else l lies within rho of some E_b, so
+/// that f(l) differs from P(E_b) by at most rho times the slope at E_b. If no other eigenvalue is near E_b, y
+/// differs from u_b by an angle whose sine t_b is at most |r_b| divided by the distance to the next one; then
+/// y^T u_a is no larger than t_b either, as u_a and u_b are at right angles. Eigenvalues that are exactly 1
+/// meet no other l than themselves.
+fn columns(
+    weighted: &Weighted<'_>,
+    filter: &Filter,
+    residuals: &[f64],
+    distances: &[f64],
+    rho: f64,
+) -> Option<Vec<f64>> {
     let Weighted { energies, weights, ones, .. } = weighted;
     let uncertain = energies.len() - ones;
     let slope = |low: f64, high: f64| filter.steepest((low - rho).max(-1.0), (high + rho).min(1.0));
     let slopes = energies.iter().map(|&energy| slope(energy, energy)).collect::<Option<Vec<f64>>>()?;
     let near = 4.0 * rho;
-    energies
-        .par_iter()
-        .zip(weights)
-        .map(|(&energy, &weight)| {
+    let sine = |b: usize| {
+        let below = if b > 0 { energies[b] - energies[b - 1] } else { f64::INFINITY };
+        let above = energies.get(b + 1).map_or(f64::INFINITY, |next| next - energies[b]);
+        let gap = below.min(above).min(distances[b]);
+        if gap > near { residuals[b] / (gap - rho) } else { f64::INFINITY }
+    };
+    let sines: Vec<f64> = (0..energies.len()).map(sine).collect();
+    let scale = weighted.largest().max(f64::MIN_POSITIVE); // squares of the smallest numbers would be 0
+    (0..energies.len())
+        .into_par_iter()
+        .map(|a| {
+            let energy = energies[a];
             let start = energies.partition_point(|&other| other < energy - near);
             let end = energies.partition_point(|&other| other <= energy + near);
             let alone = start >= uncertain; // what lies so near is exactly 1, as this one is
             let close = if alone { 0.0 } else { slope(energies[start], energies[end - 1])? };
-            let far = (0..start).chain(end..energies.len()).map(|other| {
-                let change = (weights[other] - weight).abs() + rho * slopes[other];
-                change / ((energies[other] - energy).abs() - rho)
-            });
-            Some(far.fold(close, f64::max))
+            let mut most = residuals[a] * close.max(weights[a].abs() / distances[a]);
+            let mut others = 0.0;
+            for b in (0..start).chain(end..energies.len()) {
+                let change = (weights[b] - weights[a]).abs() + rho * slopes[b];
+                let by_quotient = residuals[a] * change / ((energies[b] - energy).abs() - rho);
+                let by_sine = change * sines[b];
+                if by_sine < by_quotient && by_quotient > most {
+                    others += (by_sine / scale).powi(2);
+                } else {
+                    most = most.max(by_quotient);
+                }
+            }
+            Some(most.hypot(scale * f64::sqrt(others)))
         })
         .collect()
 }
