@@ -80,7 +80,7 @@ impl Svg {
     pub fn path(&mut self, points: &[(f64, f64)], closed: bool, style: &str) {
         let mut data = String::new();
         let mut place = Place::default();
-        for (number, point) in points.iter().enumerate() {
+        for (number, point) in without_level_points(points).iter().enumerate() {
             match number {
                 0 => data.push('M'),
                 1 => data.push('l'),
@@ -171,6 +171,22 @@ impl Place {
     }
 }
 
+/// The points of a line without those inside its level stretches.
+fn without_level_points(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let height = |point: &(f64, f64)| (10.0 * point.1).round();
+    let mut kept: Vec<(f64, f64)> = Vec::with_capacity(points.len());
+    for point in points {
+        if let [.., before, last] = &kept[..] {
+            let level = height(before) == height(last) && height(last) == height(point);
+            if level && (last.0 > before.0) == (point.0 > last.0) {
+                kept.pop();
+            }
+        }
+        kept.push(*point);
+    }
+    kept
+}
+
 /// Text safe inside SVG and HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -185,6 +201,9 @@ mod tests {
         let mut svg = Svg::new(100.0);
         svg.path(&[(10.04, 20.0), (10.08, 19.5), (9.0, 19.5), (12.25, 30.0)], true, "");
         assert!(svg.finish(100.0).contains(r#"d="M10 20l.1-.5-1.1 0 3.3 10.5Z""#));
+        let mut svg = Svg::new(100.0);
+        svg.path(&[(0.0, 5.0), (1.0, 5.0), (2.0, 5.01), (3.0, 6.0), (4.0, 6.0), (3.5, 6.0)], false, "");
+        assert!(svg.finish(100.0).contains(r#"d="M0 5l2 0 1 1 1 0-.5 0""#), "level stretches have two ends");
         let mut data = String::from("M");
         let mut place = Place::default();
         (0..1000).for_each(|step| place.go(&mut data, (0.04 * f64::from(step), 0.0)));

@@ -64,7 +64,7 @@ impl ReportCommand {
             sources.iter().map(Source::name).chain(files.iter().copied()).map(str::to_owned).collect();
         let chapters = names.len() > 1;
         let mut report = Report::new(
-            &format!("qdc: {}", names.join(", ")),
+            &format!("qdc: {}", listed(&names)),
             "What quantum diffusion convolution makes of a graph: the spectrum, the window a filter opens on it, the graph \
              that results, and what networks learn on it.",
         );
@@ -126,6 +126,14 @@ impl ReportCommand {
     }
 }
 
+/// Names for a title: four of them, or three and how many more there are.
+fn listed(names: &[String]) -> String {
+    match names.len() {
+        0..=4 => names.join(", "),
+        more => format!("{} and {} more", names[..3].join(", "), more - 3),
+    }
+}
+
 /// The graphs named; without any, those of the studies that are at hand, and the names of those that are not.
 fn open(
     graphs: &[&str],
@@ -155,4 +163,16 @@ pub(super) fn check_output(path: &Path) -> Result<(), Failure> {
     // Opens a file beside it, which goes again when dropped.
     qdc_data::output::OutputFile::create(path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed;
+
+    #[test]
+    fn a_title_names_four_graphs_or_three_and_the_number_of_the_others() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).into();
+        assert_eq!(listed(&names[..4]), "a, b, c, d");
+        assert_eq!(listed(&names), "a, b, c and 2 more");
+    }
 }

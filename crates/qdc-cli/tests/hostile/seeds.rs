@@ -21,7 +21,6 @@ fn targets(file: &str) -> &'static [&'static str] {
         "model" => &["model"],
         "s.db" | "s.log" => &["study"],
         "own.toml" | "run.toml" => &["configuration"],
-        file if file.ends_with(".spectrum") => &["spectrum"],
         _ => &[],
     }
 }

@@ -12,7 +12,7 @@ use crate::{Figure, Reading};
 
 /// Cells along a side: about three units each, whatever the width.
 fn cells_along(width: f64) -> usize {
-    if is_wide(width) { 80 } else { 45 }
+    if is_wide(width) { 72 } else { 45 }
 }
 
 /// With more classes than this a pointer reads eighths of the matrix instead of pairs of classes.
@@ -173,14 +173,20 @@ fn draw_cells(svg: &mut Svg, panel: &Panel, matrix: &Csr<f64>, place: &[usize], 
     }
     let scale = Scale { fullest: counts.iter().copied().max().unwrap_or(0) };
     // One path for each shade, a level stroke for each run of cells; a unit is a cell.
-    let mut paths = [const { String::new() }; SHADES.len()];
+    let mut paths = [const { (String::new(), 0, 0) }; SHADES.len()];
     for row in 0..cells {
         let shades: Vec<Option<usize>> =
             counts[row * cells..(row + 1) * cells].iter().map(|&count| scale.shade(count)).collect();
         let mut column = 0;
         for run in shades.chunk_by(|a, b| a == b) {
             if let Some(shade) = run[0] {
-                let _ = write!(paths[shade], "M{column} {row}h{}", run.len());
+                // Told from where the stroke before ended, which takes fewer letters.
+                let (path, x, y) = &mut paths[shade];
+                let _ = match row - *y {
+                    0 => write!(path, "m{} 0h{}", column - *x, run.len()),
+                    _ => write!(path, "M{column} {row}h{}", run.len()),
+                };
+                (*x, *y) = (column + run.len(), row);
             }
             column += run.len();
         }
@@ -191,7 +197,7 @@ fn draw_cells(svg: &mut Svg, panel: &Panel, matrix: &Csr<f64>, place: &[usize], 
         panel.left,
         panel.top + size / 2.0
     ));
-    for (path, shade) in paths.iter().zip(SHADES).filter(|(path, _)| !path.is_empty()) {
+    for ((path, ..), shade) in paths.iter().zip(SHADES).filter(|((path, ..), _)| !path.is_empty()) {
         svg.raw(&format!(r#"<path d="{path}" stroke="{shade}"/>"#));
     }
     svg.raw("</g>");
@@ -224,6 +230,14 @@ mod tests {
             assert!(svg.contains(">10k<"));
             crate::testing::every_text_has_room(&svg);
         }
+    }
+
+    #[test]
+    fn strokes_lie_on_the_cells_that_hold_entries() {
+        let rows = [vec![0, 2, 3], vec![], vec![1], vec![3]];
+        let joined = matrix(4, |row| rows[row as usize].clone());
+        let svg = sparsity(&joined, &joined, ["before", "after"], None, SCREEN).svg;
+        assert!(svg.contains(r#"<path d="m0 0h1m1 0h2M1 2h1M3 3h1""#), "{svg}");
     }
 
     #[test]
