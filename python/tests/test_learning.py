@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import networkx
 import numpy as np
@@ -100,6 +105,29 @@ def test_a_search_does_not_depend_on_threads_or_jobs() -> None:
         qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", jobs=0)
     with pytest.raises(qdc.ParameterError, match="threads = 0"):
         qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", threads=0)
+
+
+def test_a_trial_has_the_same_scores_by_search_by_training_and_by_the_command_line(tmp_path: Path) -> None:
+    name, study = "csbm:n=80,homophily=0.1,seed=0", tmp_path / "studies.db"
+    qdc.tune(name, "gcn+multiscale", trials=3, space="wide", study=study, splits=[0, 2], max_steps=20)
+    with sqlite3.connect(study) as file:
+        rows = file.execute("SELECT trial_id, value_json FROM trial_user_attributes WHERE key = 'scores'").fetchall()
+        scores = {trial: json.loads(value) for trial, value in rows}
+    assert len(scores) == 3
+    for number, (trial, expected) in enumerate(sorted(scores.items())):
+        command = [sys.executable, "-m", "qdc", "train", "--from", str(study), "--trial", str(number), "--json", "--quiet"]
+        again = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        by_hand = qdc.train(name, "gcn+multiscale", splits=[0, 2], max_steps=20, **settable(again["hyperparameters"]))
+        for one in (expected, again["splits"], by_hand["splits"]):
+            for split in one:
+                del split["seconds"]
+        assert again["splits"] == expected, trial
+        assert by_hand["splits"] == expected, trial
+
+
+def settable(hyperparameters: dict[str, Any]) -> dict[str, Any]:
+    """Those that were set; of two that exclude each other the other is missing."""
+    return {name: value for name, value in hyperparameters.items() if value is not None}
 
 
 def test_a_search_is_kept_in_a_file_that_optuna_opens(tmp_path: Path) -> None:

@@ -11,13 +11,20 @@ use crate::session::Session;
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DeviceArgument {
     /// Where to train: on a CUDA device where there is one (auto), on the CPU, or on a CUDA device and nowhere else
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = words::<Choice>(&["auto", "cpu", "cuda"]))]
-    device: Choice,
+    /// [default: auto; for a trial or a file that says where it was trained, there]
+    #[arg(long, value_name = "DEVICE", value_parser = words::<Choice>(&["auto", "cpu", "cuda"]))]
+    device: Option<Choice>,
 }
 
 impl DeviceArgument {
     /// Who trains; says so when `auto` takes the CPU for want of a device.
-    pub(crate) fn trainer(self, session: &Session) -> Result<Box<dyn Trainer>, Failure> {
-        Ok(self.device.trainer(&session.watch)?)
+    /// `written` is where it was trained before.
+    pub(crate) fn trainer(
+        self,
+        written: Option<&str>,
+        session: &Session,
+    ) -> Result<Box<dyn Trainer>, Failure> {
+        let written = written.map(str::parse).transpose().map_err(Failure::usage)?;
+        Ok(self.device.or(written).unwrap_or_default().trainer(&session.watch)?)
     }
 }

@@ -3,7 +3,6 @@
 mod support;
 
 use qdc_tune::storage::{Sqlite, Storage};
-use qdc_tune::{Direction, Outcome, Study};
 use serde_json::{Value, json};
 use support::{json, qdc, refused, text};
 
@@ -153,39 +152,23 @@ fn the_best_trial_is_scored_with_every_seed() {
     assert_eq!(again["test_std"], thrice["best"]["test_std"]);
 }
 
-/// A study as the first version wrote it: no record, no hashes.
-fn old_study(file: &std::path::Path) {
-    let space =
-        qdc_tune::Space::new([("hidden", qdc_tune::Distribution::categorical([4, 8]).unwrap())]).unwrap();
-    let storage = Sqlite::open(file).unwrap();
-    let mut study = Study::open(storage, "old", Direction::Maximize, space).unwrap();
-    for (key, value) in [
-        ("dataset", json!(GRAPH)),
-        ("model", json!("gcn")),
-        ("space", json!("own.toml")),
-        ("fixed", json!({ "layers": 1 })),
-        ("seed", json!(0)),
-        ("trials", json!(2)),
-    ] {
-        study.set_attribute(key, value).unwrap();
-    }
-    let asked = study.ask().unwrap();
-    let outcome = Outcome::complete(0.5).with("test", json!([0.4, 0.5])).with("test_mean", 0.45);
-    study.tell(&asked, outcome.with("test_std", 0.05).with("validation", json!([0.5, 0.5]))).unwrap();
-}
+/// The journal of a study that the first version (commit 24195e0) made and exported:
+/// `qdc tune csbm:n=30 --model gcn --trials 2 --seed 3`.
+const FIRST_VERSION: &str = include_str!("first_version.log");
 
 #[test]
-fn a_study_of_an_earlier_version_is_shown_and_not_continued() {
+fn a_study_of_the_first_version_is_shown_trained_from_and_not_continued() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path();
-    old_study(&place.join("s.db"));
-    std::fs::write(place.join("own.toml"), "[fixed]\nlayers = 1\n[search]\nhidden = [4, 8]\n").unwrap();
-    assert!(text(place, "study list s.db").contains("1/2 trials"));
-    assert!(text(place, "table s.db").contains("45.00"));
-    let command = format!("tune {GRAPH} --model gcn --space own.toml --study s.db --study-name old");
-    refused(place, &command, 1, "does not say what it was begun with");
-    let again = json(place, "train --from s.db --max-steps 5");
-    assert_eq!(again["hyperparameters"]["layers"], 1);
+    std::fs::write(place.join("first.log"), FIRST_VERSION).unwrap();
+    text(place, "study import first.log --study s.db");
+    assert!(text(place, "study list s.db").contains("2/2 trials"));
+    assert!(text(place, "table s.db").contains("93.33"));
+    let again = "tune csbm:n=30 --model gcn --trials 3 --seed 3 --study s.db";
+    refused(place, again, 1, "does not say what it was begun with");
+    refused(place, again, 1, "hint: --study-name NAME");
+    let trained = json(place, "train --from s.db --trial 0 --max-steps 5");
+    assert_eq!((&trained["hyperparameters"]["hidden"], &trained["seed"]), (&json!(128), &json!(3)));
 }
 
 #[test]
@@ -227,6 +210,68 @@ fn three_towers_train_save_predict_and_are_searched() {
     assert!(found["best"]["parameters"]["tower3_mu"].as_f64().unwrap() < 0.0, "{found}");
     let again = json(place, "train --from s.db");
     assert_eq!(again["test_mean"], found["best"]["test_mean"]);
+}
+
+#[test]
+fn the_route_and_the_device_of_a_trial_are_written_down_and_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    let model = "--model gcn+multiscale --device cpu --trials 1 --space wide";
+    json(place, &format!("tune {GRAPH} {model} --study s.db {QUICK}"));
+    let trial = Sqlite::open(place.join("s.db")).unwrap().trials(1, 0, &[]).unwrap().remove(0);
+    let towers = trial.user_attributes["towers"].as_array().unwrap().clone();
+    assert_eq!((&trial.user_attributes["device"], &towers[0]["route"]), (&json!("cpu"), &Value::Null));
+    assert_eq!(towers[1]["recipe"]["filter"]["name"], "gaussian");
+    let again = json(place, "train --from s.db");
+    assert_eq!((&again["towers"], &again["device"]), (&json!(towers), &json!("cpu")));
+
+    // A graph this small is decomposed; the file says otherwise, and the record is that of the same experiment.
+    let run = |routes: &str| {
+        let file =
+            format!("dataset = '{GRAPH}'\nmodel = 'gcn+multiscale'\ndevice = 'cpu'\nroutes = [{routes}]\n");
+        std::fs::write(place.join("run.toml"), file).unwrap();
+        json(place, "train --config run.toml --splits 0 --max-steps 2")
+    };
+    let (by_itself, by_series) = (run(""), run("'auto', 'chebyshev'"));
+    assert_eq!(by_itself["towers"][1]["route"], "dense");
+    assert_eq!(by_series["towers"][1]["route"], "chebyshev");
+    assert_eq!(by_itself["experiment"], by_series["experiment"]);
+    std::fs::write(
+        place.join("run.toml"),
+        format!("dataset = '{GRAPH}'\nmodel = 'gcn'\ndevice = 'abacus'\n"),
+    )
+    .unwrap();
+    refused(place, "train --config run.toml", 2, "'abacus' is none of auto, cpu and cuda");
+}
+
+#[test]
+fn a_run_tells_what_each_tower_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = format!("train {GRAPH} --model gcn+multiscale --splits 0 --max-steps 2");
+    let run = json(folder.path(), &command);
+    let [plain, kernel] = run["towers"].as_array().unwrap().as_slice() else { panic!("{}", run["towers"]) };
+    assert_eq!((&plain["rewiring"], &kernel["rewiring"]), (&json!("plain"), &json!("qdc")));
+    assert_eq!(plain["homophily_after"], plain["homophily_before"], "L joins what the graph joins");
+    assert_ne!(kernel["homophily_after"], kernel["homophily_before"]);
+    let share = kernel["diagonal_share"].as_f64().unwrap();
+    assert_eq!(kernel["entries_per_row"], run["kernel"]["entries_per_row"]);
+    let told = text(folder.path(), &command);
+    let line = told.lines().find(|line| line.starts_with("tower 2 by ")).expect("a line for the kernel");
+    for part in [format!("{:.1} % of its mass on the diagonal", 100.0 * share), "homophily 0.".to_owned()] {
+        assert!(line.contains(&part), "{line}");
+    }
+
+    let dropped = json(folder.path(), &format!("{command} --set diagonal=drop"));
+    let without = &dropped["towers"][1];
+    assert_eq!(
+        (&without["diagonal_share"], &without["homophily_after"]),
+        (&json!(0.0), &kernel["homophily_after"])
+    );
+    assert_eq!(
+        without["entries_per_row"].as_f64(),
+        kernel["entries_per_row"].as_f64().map(|entries| entries - 1.0)
+    );
+    assert_ne!(dropped["splits"][0]["validation_loss"], run["splits"][0]["validation_loss"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use qdc_core::Metric;
+use qdc_core::{Metric, Route};
 use qdc_data::Budget;
 use qdc_tune::storage::{Storage, StudyRecord};
 use qdc_tune::{State, Trial};
@@ -30,7 +30,7 @@ use serde_json::Value as Json;
 use crate::hyperparameters::Name;
 use crate::model::{NetworkKind, RewiringKind, Tower};
 use crate::tune::identity::RECORD;
-use crate::{Error, Hyperparameters, Model, Patience};
+use crate::{Error, Hyperparameters, Model, Patience, TowerReport};
 
 /// A run, as far as it is written down; what is missing has its default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,6 +57,13 @@ pub struct Config {
     /// The splits to train.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub splits: Option<Vec<usize>>,
+    /// Where it was trained: `cpu`, `cuda`, or `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// The route to each tower's kernel; `auto` where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
+    pub routes: Vec<Route>,
     /// The towers of the model, each with its own hyper-parameters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default)]
@@ -268,6 +275,12 @@ impl Config {
             identity: (!record.is_null()).then(|| record["dataset"].clone()),
             ..Self::default()
         };
+        if let Some(towers) = trial.user_attributes.get("towers") {
+            let towers: Vec<TowerReport> = serde_json::from_value(towers.clone()).unwrap_or_default();
+            config.routes = TowerReport::routes(&towers);
+        }
+        let device = trial.user_attributes.get("device").and_then(Json::as_str);
+        config.device = device.map(|name| if name == "cpu" { "cpu" } else { "cuda" }.to_owned());
         let fixed = if record.is_null() { attribute("fixed") } else { record["hyperparameters"].clone() };
         config.hyperparameters = serde_json::from_value(fixed).unwrap_or_default();
         config.hyperparameters.extend(trial.parameters());

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use qdc_core::{Features, Metric};
+use qdc_core::{Features, Metric, Recipe};
 use qdc_data::{Dataset, hexadecimal};
 use qdc_tune::{Distribution, Pruning, Sampler};
 use serde::Serialize;
@@ -135,6 +135,8 @@ pub struct Experiment {
     pub metric: Metric,
     /// The seeds every split is trained with.
     pub seeds: Vec<u64>,
+    /// The recipe of each tower's kernel, where the hyper-parameters decide it; none in a search.
+    pub recipes: Vec<Option<Recipe>>,
     /// How points are chosen, in a search.
     pub search: Option<SearchIdentity>,
 }

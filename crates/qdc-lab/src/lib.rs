@@ -17,6 +17,7 @@ mod run;
 mod saved;
 mod scores;
 pub mod table;
+mod tower_report;
 pub mod tune;
 
 pub use architecture::architecture;
@@ -30,8 +31,9 @@ pub use hyperparameters::Hyperparameters;
 pub use model::{Model, NetworkKind, RewiringKind, Tower};
 pub use qdc_data::closest;
 pub use qdc_nn::training::Scores;
-pub use rewiring::{Rewiring, RewiringReport};
+pub use rewiring::{Diagonal, Rewiring, RewiringReport};
 pub use rewirings::{Rewired, Rewirings};
 pub use run::{Keep, Patience, Run, RunRecord, Training, train};
 pub use saved::{Fit, Prediction, SavedConfiguration, SavedModel, VertexSet, graph_hash, save_best};
 pub use scores::Summary;
+pub use tower_report::TowerReport;

@@ -33,7 +33,7 @@ pub(crate) enum Prepared {
     Bank(PreparedBank),
 }
 
-/// What Adam wants to know.
+/// The rates of Adam.
 #[derive(Deserialize)]
 struct Optimiser {
     learning_rate: f64,

@@ -2,12 +2,12 @@
 
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{
-    Csr, Filter, Graph, Job, KernelReport, Normalize, Pairs, Recipe, Resources, Sign, Sparsify, Transition,
-    Watch,
+    BuiltKernel, Csr, Filter, Graph, Job, KernelReport, Normalize, Pairs, Recipe, Resources, Route, Sign,
+    Sparsify, Transition, Watch,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::model::RewiringKind;
+use crate::model::{RewiringKind, Tower};
 use crate::{Error, Hyperparameters};
 
 /// How a graph becomes a matrix.
@@ -19,7 +19,12 @@ pub enum Rewiring {
         self_loop: f64,
     },
     /// A sparse, normalised kernel.
-    Kernel(Recipe),
+    Kernel {
+        /// Which one.
+        recipe: Recipe,
+        /// What becomes of its diagonal.
+        diagonal: Diagonal,
+    },
     /// The transition matrix of the graph after SDRF.
     Sdrf {
         /// The flow.
@@ -27,6 +32,16 @@ pub enum Rewiring {
         /// Weight of the self-loops.
         self_loop: f64,
     },
+}
+
+/// What becomes of a kernel's diagonal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Diagonal {
+    /// It stays.
+    Keep,
+    /// It goes before the kernel is normalised: for the ablation.
+    Drop,
 }
 
 /// What a rewiring did.
@@ -69,6 +84,7 @@ struct Entries {
     top_k: Option<usize>,
     sign: Sign,
     normalize: Normalize,
+    diagonal: Diagonal,
 }
 
 /// What SDRF has.
@@ -94,6 +110,14 @@ impl RewiringReport {
     pub fn diagonal_share(&self) -> Option<f64> {
         match self {
             Self::Kernel(report) => report.diagonal_share,
+            Self::Plain { .. } | Self::Sdrf(_) => None,
+        }
+    }
+
+    /// The route really taken to a kernel.
+    pub fn route(&self) -> Option<Route> {
+        match self {
+            Self::Kernel(report) => Some(report.solver),
             Self::Plain { .. } | Self::Sdrf(_) => None,
         }
     }
@@ -138,13 +162,13 @@ impl Rewiring {
                 (Filter::gaussian(mu, sigma.expect("a Gaussian has a width"))?, pairs)
             }
         };
-        let Entries { epsilon, top_k, sign, normalize } = values.of_tower(tower);
+        let Entries { epsilon, top_k, sign, normalize, diagonal } = values.of_tower(tower);
         let sparsify = match top_k {
             Some(k) => Sparsify::top_k(k)?,
             None => Sparsify::epsilon(epsilon.expect("epsilon or top_k is set"))?,
         };
         let recipe = Recipe::new(filter).pairs(pairs).sparsify(sparsify).sign(sign).normalize(normalize);
-        Ok(Self::Kernel(recipe.self_loop(self_loop)))
+        Ok(Self::Kernel { recipe: recipe.self_loop(self_loop), diagonal })
     }
 
     /// Makes ready what can be made ready before there is memory for the matrix: the job of a kernel.
@@ -155,7 +179,13 @@ impl Rewiring {
         watch: &Watch,
     ) -> Result<Option<Job>, Error> {
         match self {
-            Self::Kernel(recipe) => Ok(Some(recipe.prepare(graph, resources, watch)?)),
+            Self::Kernel { recipe, diagonal: Diagonal::Keep } => {
+                Ok(Some(recipe.prepare(graph, resources, watch)?))
+            }
+            Self::Kernel { recipe, diagonal: Diagonal::Drop } => {
+                let raw = recipe.clone().normalize(Normalize::None); // normalised without its diagonal
+                Ok(Some(raw.prepare(graph, resources, watch)?))
+            }
             Self::Plain { .. } | Self::Sdrf { .. } => Ok(None),
         }
     }
@@ -173,8 +203,11 @@ impl Rewiring {
                 let (rewired, report) = flow.run(graph, watch)?;
                 (plain(&rewired, *self_loop)?.0, RewiringReport::Sdrf(report))
             }
-            Self::Kernel(_) => {
-                let built = job.expect("a kernel is prepared first").build(watch)?;
+            Self::Kernel { recipe, diagonal } => {
+                let mut built = job.expect("a kernel is prepared first").build(watch)?;
+                if *diagonal == Diagonal::Drop {
+                    drop_diagonal(&mut built, recipe.normalize);
+                }
                 (built.matrix, RewiringReport::Kernel(built.report))
             }
         })
@@ -186,20 +219,60 @@ impl Rewiring {
         let entries = match self {
             Self::Plain { .. } => nodes.saturating_add(2 * edges),
             Self::Sdrf { flow, .. } => nodes.saturating_add(2 * (edges.saturating_add(flow.iterations()))),
-            Self::Kernel(recipe) => {
+            Self::Kernel { recipe, .. } => {
                 nodes.saturating_mul(recipe.sparsify.most_in_row(nodes)).saturating_add(nodes)
             }
         };
         entries.min(nodes.saturating_mul(nodes))
     }
 
+    /// The recipe of a kernel.
+    pub fn recipe(&self) -> Option<&Recipe> {
+        match self {
+            Self::Kernel { recipe, .. } => Some(recipe),
+            Self::Plain { .. } | Self::Sdrf { .. } => None,
+        }
+    }
+
     /// Whether its matrix is its own transpose.
     pub(crate) fn is_symmetric(&self) -> bool {
         match self {
             Self::Plain { .. } | Self::Sdrf { .. } => true,
-            Self::Kernel(recipe) => matches!(recipe.normalize, Normalize::Sym | Normalize::None),
+            Self::Kernel { recipe, .. } => matches!(recipe.normalize, Normalize::Sym | Normalize::None),
         }
     }
+}
+
+/// The recipe of each tower's kernel; none where a tower has no kernel.
+pub(crate) fn recipes(values: &Hyperparameters) -> Vec<Option<Recipe>> {
+    let of = |(number, tower): (usize, &Tower)| {
+        let rewiring = tower.rewiring.is_kernel().then(|| Rewiring::of_tower(values, number, 0).ok())?;
+        rewiring?.recipe().cloned()
+    };
+    values.model().towers().iter().enumerate().map(of).collect()
+}
+
+/// Drops the diagonal of a kernel that is not normalised yet, and normalises it.
+fn drop_diagonal(built: &mut BuiltKernel, normalize: Normalize) {
+    let BuiltKernel { matrix, report } = built;
+    let (nodes, mut pointers) = (matrix.rows(), vec![0]);
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    for row in 0..nodes {
+        let (columns, entries) = matrix.row(row);
+        for (&column, &value) in columns.iter().zip(entries).filter(|(column, _)| **column as usize != row) {
+            indices.push(column);
+            values.push(value);
+        }
+        pointers.push(indices.len());
+    }
+    *matrix = Csr::new(nodes, matrix.columns(), pointers, indices, values).expect("columns stay in order");
+    normalize.apply(matrix, report.sign);
+    report.normalize = normalize;
+    report.entries = matrix.entries();
+    report.density = matrix.density();
+    report.entries_per_row = matrix.entries() as f64 / nodes.max(1) as f64;
+    report.diagonal_share = (matrix.entries() > 0).then_some(0.0);
+    report.empty_rows = (0..nodes).filter(|&row| matrix.row(row).0.is_empty()).count();
 }
 
 fn plain(graph: &Graph, self_loop: f64) -> Result<(Csr<f64>, RewiringReport), Error> {
@@ -243,5 +316,33 @@ mod tests {
         assert_eq!(looped.row(1), (&[1][..], &[1.0][..]));
         assert_eq!(looped.row(2), (&[2][..], &[0.5][..]));
         assert_eq!(looped.row(0), (&[0, 1, 2][..], &[0.3, 0.2, 0.4][..]));
+    }
+
+    #[test]
+    fn a_diagonal_is_dropped_before_the_kernel_is_normalised() {
+        let star = Graph::from_edges(4, [(0, 1), (0, 2), (0, 3)], qdc_core::EdgeRule::Undirected).unwrap();
+        let recipe = Recipe::new(Filter::heat(1.0).unwrap()).sparsify(Sparsify::Epsilon(1e-6));
+        let made = |diagonal, normalize| {
+            let rewiring = Rewiring::Kernel { recipe: recipe.clone().normalize(normalize), diagonal };
+            let watch = Watch::silent();
+            let job = rewiring.prepare(&star, &Resources::default(), &watch).unwrap();
+            let (matrix, report) = rewiring.apply(&star, job, &watch).unwrap();
+            let RewiringReport::Kernel(report) = report else { panic!("{report:?}") };
+            (matrix, report)
+        };
+        let (raw, _) = made(Diagonal::Keep, Normalize::None);
+        let off = |row: usize| -> f64 {
+            (0..4).filter(|&j| j != row).map(|j| raw.get(row, j as u32).unwrap()).sum()
+        };
+        let (matrix, report) = made(Diagonal::Drop, Normalize::Sym);
+        for row in 0..4 {
+            assert_eq!(matrix.get(row, row as u32), None);
+            for column in (0..4).filter(|&column| column != row) {
+                let expected = raw.get(row, column as u32).unwrap() / (off(row) * off(column)).sqrt();
+                assert!((matrix.get(row, column as u32).unwrap() - expected).abs() < 1e-12);
+            }
+        }
+        assert_eq!((report.entries, report.entries_per_row, report.empty_rows), (12, 3.0, 0));
+        assert_eq!((report.diagonal_share, report.normalize), (Some(0.0), Normalize::Sym));
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use qdc_core::homophily::homophily_of;
 use qdc_core::kernel::Spectra;
-use qdc_core::{Job, Resources, Watch, defaults};
+use qdc_core::{Job, Recipe, Resources, Route, Watch, defaults};
 use qdc_data::Dataset;
 use qdc_nn::{MatrixShape, Propagation};
 
@@ -20,6 +21,10 @@ pub struct Rewired {
     pub matrix: Arc<Propagation<f32>>,
     /// How it was made.
     pub report: Arc<RewiringReport>,
+    /// The recipe of a kernel.
+    pub recipe: Option<Recipe>,
+    /// The homophily of its pattern.
+    pub homophily: f64,
 }
 
 /// What runs on one dataset share: rewirings that were made, memory, eigenpairs, and the threads that compute.
@@ -28,6 +33,8 @@ pub struct Rewirings<'a> {
     resources: Resources,
     budget: Budget,
     pool: Option<&'a rayon::ThreadPool>,
+    /// The route of each tower's kernel, where one is to be repeated.
+    routes: Vec<Route>,
     kept: Kept,
 }
 
@@ -71,7 +78,7 @@ impl<'a> Rewirings<'a> {
     /// Those of `dataset`, without limits.
     pub fn new(dataset: &'a Dataset) -> Self {
         let (resources, kept) = (Resources::default(), Kept::default());
-        Self { dataset, resources, budget: Budget::new(None, 0), pool: None, kept }
+        Self { dataset, resources, budget: Budget::new(None, 0), pool: None, routes: Vec::new(), kept }
     }
 
     /// Uses these resources: the memory that the program, the dataset and all runs on it may take together, the route of
@@ -85,6 +92,12 @@ impl<'a> Rewirings<'a> {
         {
             self.resources.spectra = Spectra::Computed; // a stored spectrum would not fit
         }
+        self
+    }
+
+    /// Makes the kernel of each tower by the route given; `auto` and missing ones choose for themselves.
+    pub fn by_routes(mut self, routes: &[Route]) -> Self {
+        self.routes = routes.to_vec();
         self
     }
 
@@ -161,7 +174,7 @@ impl<'a> Rewirings<'a> {
     /// Finds what was made before, and prepares the rest.
     fn planned(&self, values: &Hyperparameters, seed: u64, watch: &Watch) -> Result<Vec<Planned>, Error> {
         let graph = &self.dataset.graph;
-        let plan = |wanted: Wanted| {
+        let plan = |(number, wanted): (usize, Wanted)| {
             let symmetric = wanted.rewiring.is_symmetric();
             Ok(match self.kept.find(&wanted) {
                 Some(made) => {
@@ -169,13 +182,16 @@ impl<'a> Rewirings<'a> {
                     Planned { wanted, source: Source::Made(made), shape }
                 }
                 None => {
-                    let job = wanted.rewiring.prepare(graph, &self.resources, watch)?;
+                    let route = self.routes.get(number).copied().filter(|&route| route != Route::Auto);
+                    let route = route.unwrap_or(self.resources.route);
+                    let resources = Resources { route, ..self.resources.clone() };
+                    let job = wanted.rewiring.prepare(graph, &resources, watch)?;
                     let shape = MatrixShape { entries: wanted.rewiring.most_entries(graph), symmetric };
                     Planned { wanted, source: Source::New(job), shape }
                 }
             })
         };
-        wanted(values, seed)?.into_iter().map(plan).collect()
+        wanted(values, seed)?.into_iter().enumerate().map(plan).collect()
     }
 
     /// Puts what is to be expected of each kernel in the place of the most it could have.
@@ -203,10 +219,16 @@ impl<'a> Rewirings<'a> {
                 return Ok(made);
             }
             let (matrix, report) = wanted.rewiring.apply(&self.dataset.graph, job, watch)?;
+            let homophily = homophily_of(&matrix, &self.dataset.labels)?.node;
             let single =
                 if wanted.attention { with_self_loops(&matrix) } else { matrix.map(|value| value as f32) };
             drop(matrix);
-            let made = Rewired { matrix: Arc::new(Propagation::new(single)), report: Arc::new(report) };
+            let made = Rewired {
+                matrix: Arc::new(Propagation::new(single)),
+                report: Arc::new(report),
+                recipe: wanted.rewiring.recipe().cloned(),
+                homophily,
+            };
             self.kept.keep(wanted, made.clone());
             Ok(made)
         };

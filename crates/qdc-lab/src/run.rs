@@ -14,8 +14,10 @@ use crate::bank::Learned;
 use crate::experiment::{DatasetIdentity, Experiment};
 use crate::prepared::{Prepared, Ready};
 use crate::rewiring::RewiringReport;
+use crate::rewiring::recipes;
 use crate::rewirings::Rewirings;
 use crate::scores::Summary;
+use crate::tower_report::TowerReport;
 use crate::{Error, Hyperparameters, Model, RewiringKind};
 
 /// How long to train: the published rule by default.
@@ -87,6 +89,7 @@ impl Training<'_> {
             schedule: self.patience,
             metric: self.metric,
             seeds: self.seeds.to_vec(),
+            recipes: recipes(self.hyperparameters),
             search: None,
         }
     }
@@ -139,6 +142,8 @@ pub struct RunRecord {
     pub learned: Vec<Learned>,
     /// The report of the kernel, or of SDRF; none on the plain graph.
     pub kernel: Option<RewiringReport>,
+    /// What the matrix of each tower is and how it was made; none where no tower sees the graph.
+    pub towers: Vec<TowerReport>,
     /// Whether a tower's kernel is nearly the identity.
     pub nearly_identity: bool,
     /// Time the rewirings took, before the first split.
@@ -205,7 +210,7 @@ pub fn train(
     // Only SDRF draws: every other model is made once for all seeds.
     let draws = hyperparameters.model().has(|tower| tower.rewiring == RewiringKind::Sdrf);
     let seeds_at_once = if draws { 1 } else { seeds.len().max(1) };
-    let mut network = None;
+    let (mut network, mut towers) = (None, Vec::new());
     for seeds in seeds.chunks(seeds_at_once) {
         let before = Instant::now();
         let run = |&seed: &u64| {
@@ -227,6 +232,10 @@ pub fn train(
         )?;
         rewiring_seconds += before.elapsed().as_secs_f64();
         if reports.is_empty() {
+            if !rewired.is_empty() {
+                let homophily = qdc_core::homophily(&dataset.graph, &dataset.labels)?.node;
+                towers = TowerReport::of(hyperparameters.model().towers(), &rewired, homophily);
+            }
             reports = rewired.into_iter().map(|made| made.report).collect();
             for note in identities(&reports) {
                 watch.note(&note);
@@ -274,6 +283,7 @@ pub fn train(
         splits: scores,
         learned,
         kernel: reports.iter().map(|report| (**report).clone()).find(told),
+        towers,
         nearly_identity: reports.iter().any(|report| report.is_nearly_identity()),
         rewiring_seconds,
         seconds: start.elapsed().as_secs_f64(),

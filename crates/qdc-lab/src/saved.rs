@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use qdc_core::{Graph, Metric, Resources, Split, Watch};
+use qdc_core::{Graph, Metric, Recipe, Resources, Split, Watch};
 use qdc_data::output::write_file;
 use qdc_data::{Budget, Dataset, hexadecimal, read_file};
 use qdc_nn::{Matrix, Saved, Scorer, defined_on, predicted, probabilities};
@@ -15,6 +15,7 @@ use crate::bank::vertex_channel;
 use crate::experiment::features_hash;
 use crate::hyperparameters::Value;
 use crate::prepared::Prepared;
+use crate::rewiring::recipes;
 use crate::rewirings::Rewirings;
 use crate::run::Run;
 use crate::{Error, Hyperparameters, Model};
@@ -31,6 +32,9 @@ pub struct SavedConfiguration {
     pub model: Model,
     /// Its hyper-parameters, those of every tower's kernel among them.
     pub hyperparameters: BTreeMap<String, Value>,
+    /// The recipe of each tower's kernel; none where a tower has none, and in files of older versions.
+    #[serde(default)]
+    pub recipes: Vec<Option<Recipe>>,
     /// The seed it was trained with.
     pub seed: u64,
     /// The split the weights come from.
@@ -147,6 +151,7 @@ pub fn save_best(
         dataset: named.into(),
         model: record.model.clone(),
         hyperparameters: record.hyperparameters.written(),
+        recipes: recipes(&record.hyperparameters),
         seed: scores.seed,
         split: scores.split,
         metric: record.metric,
@@ -331,6 +336,11 @@ impl SavedModel {
 
     fn run(&self, dataset: &Dataset, resources: &Resources, watch: &Watch) -> Result<Prediction, Error> {
         let values = self.hyperparameters()?;
+        let stored = &self.configuration.recipes;
+        if !stored.is_empty() && *stored != recipes(&values) {
+            let problem = "its kernels are not those of its hyper-parameters".to_owned();
+            return Err(Error::Configuration { path: self.path.clone(), problem });
+        }
         let rewirings = Rewirings::new(dataset).with_resources(resources.clone());
         let SavedConfiguration { classes, seed, .. } = self.configuration;
         let ready = Prepared::ready(&values, dataset, classes, &rewirings, seed, 1, 0, watch)?;

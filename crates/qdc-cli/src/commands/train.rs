@@ -9,7 +9,7 @@ use qdc_data::Shares;
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
     Config, DatasetIdentity, Ensemble, Keep, Learned, Model, NetworkKind, Rewirings, Run, RunRecord, Scores,
-    Training, save_best, save_learned_filter,
+    TowerReport, Training, save_best, save_learned_filter,
 };
 use serde::Serialize;
 
@@ -156,8 +156,9 @@ impl Train {
                 probabilities: self.ensemble.is_some(),
             },
         };
-        let rewirings = Rewirings::new(&dataset).with_resources(session.resources());
-        let trainer = self.device.trainer(session)?;
+        let rewirings =
+            Rewirings::new(&dataset).with_resources(session.resources()).by_routes(&config.routes);
+        let trainer = self.device.trainer(config.device.as_deref(), session)?;
         let go_on = |_: &Scores| ControlFlow::Continue(());
         let run = qdc_lab::train(&training, &rewirings, &*trainer, &session.watch, &go_on)?;
         for (path, csv) in [(&self.curves, curves as fn(&Run) -> String), (&self.scores, scores)] {
@@ -254,12 +255,26 @@ impl Show for Trained<'_> {
             if several { format!(" and {} seeds", record.seeds.len()) } else { String::new() },
             record.seconds
         );
+        record.towers.iter().for_each(|tower| text += &line_of(tower));
         if let Some(Ensemble { members, test_mean, test_std, .. }) = self.ensemble {
             let (mean, deviation) = (100.0 * test_mean, 100.0 * test_std);
             let _ = writeln!(text, "{members} seeds together: test {mean:.2} ± {deviation:.2} %");
         }
         text + &learned(&record.learned)
     }
+}
+
+/// What the matrix of a tower is, in one line.
+fn line_of(tower: &TowerReport) -> String {
+    let TowerReport { tower: number, entries_per_row, homophily_before, homophily_after, .. } = *tower;
+    let diagonal = tower
+        .diagonal_share
+        .map_or(String::new(), |share| format!(", {:.1} % of its mass on the diagonal", 100.0 * share));
+    let route = tower.route.map_or(String::new(), |route| format!(" by {route}"));
+    format!(
+        "tower {number}{route}: {entries_per_row:.1} entries a row{diagonal}; homophily {homophily_before:.3} before, \
+         {homophily_after:.3} after\n"
+    )
 }
 
 /// What was learnt besides matrices: windows split by split, shares as their mean.

@@ -162,7 +162,7 @@ impl Tune {
             "dataset": source,
             "split": self.split.map(|shares| shares.to_string()),
         });
-        let trainer = self.device.trainer(session)?;
+        let trainer = self.device.trainer(None, session)?;
         let settings = Search {
             dataset,
             source: Some(source),

@@ -82,7 +82,7 @@ const INFINITY: f64 = f64::INFINITY;
 
 /// Every hyper-parameter.
 #[rustfmt::skip]
-pub static TABLE: [Entry; 31] = {
+pub static TABLE: [Entry; 32] = {
     use qdc_core::defaults as core;
     use Domain::{Choice, CountOr};
     [
@@ -112,6 +112,7 @@ pub static TABLE: [Entry; 31] = {
         Entry { name: "pairs", domain: CountOr("all"), default: word("all"), meaning: "eigenpairs that enter the kernel: the nearest to mu, or all", of: WINDOWED },
         Entry { name: "sign", domain: Choice(&["positive", "absolute"]), default: word("positive"), meaning: "whether entries are compared by value or by magnitude", of: KERNEL },
         Entry { name: "normalize", domain: Choice(&["sym", "row", "col", "none"]), default: word("sym"), meaning: "how the kernel is normalised", of: KERNEL },
+        Entry { name: "diagonal", domain: Choice(&["keep", "drop"]), default: word("keep"), meaning: "whether the kernel's diagonal stays; dropped before it is normalised", of: KERNEL },
         Entry { name: "self_loop", domain: reals(0.0, 1000.0, true, true), default: real(core::SELF_LOOP), meaning: "weight of the self-loops in the transition matrix", of: ON_GRAPH },
         Entry { name: "iterations", domain: integers(0, 10_000_000), default: whole(core::ITERATIONS), meaning: "edges SDRF adds at most", of: SDRF },
         Entry { name: "tau", domain: reals(0.0, INFINITY, false, true), default: real(core::TAU), meaning: "how sharply SDRF prefers the best edge; inf: always the best", of: SDRF },

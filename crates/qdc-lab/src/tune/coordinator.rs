@@ -8,7 +8,7 @@ use qdc_tune::{Asked, Outcome, State, Study};
 use serde_json::Value;
 
 use super::search::Search;
-use super::trial::{Stop, Switch, Verdict};
+use super::trial::{Ending, Stop, Switch};
 use crate::{Error, Hyperparameters, Scores};
 
 /// The first error of the study ends the search: no trial is begun after it, and those under way are stopped and put
@@ -125,19 +125,19 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Tells what became of a trial.
-    pub(super) fn finish(&mut self, asked: &Asked, verdict: Verdict) {
-        let told = self.try_finish(asked, verdict);
+    pub(super) fn finish(&mut self, asked: &Asked, ending: Ending) {
+        let told = self.try_finish(asked, ending);
         self.keep(told);
     }
 
-    fn try_finish(&mut self, asked: &Asked, verdict: Verdict) -> Result<(), Error> {
+    fn try_finish(&mut self, asked: &Asked, ending: Ending) -> Result<(), Error> {
         self.switches.remove(&asked.trial);
         self.reports.remove(&asked.trial);
-        match verdict {
-            Verdict::Interrupted => Ok(self.study.release(asked)?),
+        match ending {
+            Ending::Interrupted => Ok(self.study.release(asked)?),
             // It may have finished before the switch was pulled; the rule is what counts.
-            Verdict::Told(_) if self.hopeless.contains(&asked.trial) => self.tell(asked, Outcome::pruned()),
-            Verdict::Told(outcome) => self.tell(asked, outcome),
+            Ending::Told(_) if self.hopeless.contains(&asked.trial) => self.tell(asked, Outcome::pruned()),
+            Ending::Told(outcome) => self.tell(asked, outcome),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which experiment a study belongs to, and what a reader of its file wants to know.
+//! Which experiment a study belongs to, and what stands in its file for readers.
 
 use qdc_tune::Study;
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ pub(super) fn record(search: &Search<'_>) -> Result<Experiment, Error> {
         schedule: search.patience,
         metric: search.metric,
         seeds: vec![search.seed],
+        recipes: Vec::new(),
         search: Some(SearchIdentity {
             space: searched.collect(),
             sampler: search.sampler,
@@ -64,7 +65,7 @@ pub(super) fn identify(study: &mut Study, experiment: &Experiment) -> Result<(),
     }
 }
 
-/// What a reader of the study file wants to know.
+/// Writes what readers of the study file look for.
 pub(super) fn describe(study: &mut Study, search: &Search<'_>) -> Result<(), Error> {
     let statistics = search.dataset.statistics()?;
     let facts = [

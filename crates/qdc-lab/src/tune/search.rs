@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
 use super::ensemble::{self, TrialEnsemble};
-use super::trial::{Trial, Verdict};
+use super::trial::{Ending, Runner};
 use super::{identity, rescore};
 use crate::model::NetworkKind;
 use crate::{Error, Patience, Rewirings, Scores, Summary};
@@ -123,7 +123,7 @@ pub fn study_name(dataset: &str, space: &SearchSpace) -> String {
 
 enum Message {
     Split(u64, Scores),
-    Done(Asked, Verdict),
+    Done(Asked, Ending),
 }
 
 /// Runs or resumes a search.
@@ -155,7 +155,7 @@ pub fn search(
         Rewirings::new(search.dataset)
     };
     let experiment = experiment.hash();
-    let trial = Trial { search, rewirings: &rewirings, experiment: &experiment, watch };
+    let runner = Runner { search, rewirings: &rewirings, experiment: &experiment, watch };
     let mut coordinator = Coordinator::new(&mut study, watch);
     let (sender, receiver) = mpsc::channel::<Message>();
     std::thread::scope(|scope| {
@@ -172,15 +172,15 @@ pub fn search(
                     Next::Nothing => break,
                 };
                 let switch = coordinator.switch(&asked);
-                let (sender, trial) = (sender.clone(), &trial);
+                let (sender, runner) = (sender.clone(), &runner);
                 under_way += 1;
                 scope.spawn(move || {
                     let number = asked.trial;
                     let report = |split: &Scores| {
                         sender.send(Message::Split(number, split.clone())).ok();
                     };
-                    let verdict = trial.run(&hyperparameters, &switch, &report);
-                    sender.send(Message::Done(asked, verdict)).ok();
+                    let ending = runner.run(&hyperparameters, &switch, &report);
+                    sender.send(Message::Done(asked, ending)).ok();
                 });
             }
             if under_way == 0 {
@@ -193,10 +193,10 @@ pub fn search(
             }
             match receiver.recv().expect("a sender is kept here") {
                 Message::Split(number, split) => coordinator.hear(number, &split),
-                Message::Done(asked, verdict) => {
+                Message::Done(asked, ending) => {
                     under_way -= 1;
                     phase.advance(1).ok();
-                    coordinator.finish(&asked, verdict);
+                    coordinator.finish(&asked, ending);
                 }
             }
         }

@@ -66,14 +66,15 @@ impl Observer for TrialObserver {
 }
 
 /// What a trial came to.
-pub(super) enum Verdict {
+pub(super) enum Ending {
     /// To be told.
     Told(Outcome),
     /// The search was stopped: to be tried again.
     Interrupted,
 }
 
-pub(super) struct Trial<'a> {
+/// Runs trials.
+pub(super) struct Runner<'a> {
     pub(super) search: &'a Search<'a>,
     pub(super) rewirings: &'a Rewirings<'a>,
     /// The hash of the experiment.
@@ -81,13 +82,13 @@ pub(super) struct Trial<'a> {
     pub(super) watch: &'a Watch,
 }
 
-impl Trial<'_> {
+impl Runner<'_> {
     pub(super) fn run(
         &self,
         hyperparameters: &Hyperparameters,
         switch: &Switch,
         on_split: &(dyn Fn(&Scores) + Sync),
-    ) -> Verdict {
+    ) -> Ending {
         let end = self.search.trial_time.map(|time| Instant::now() + time);
         let watch = Watch::new(TrialObserver { search: self.watch.clone(), switch: switch.clone(), end });
         match self.train(hyperparameters, &watch, switch, on_split) {
@@ -99,13 +100,13 @@ impl Trial<'_> {
                     let limit = self.search.trial_time.unwrap_or_default().as_secs_f64();
                     self.told(Outcome::failed(format!("over the time limit of {limit} s")))
                 }
-                Stop::None | Stop::Search => Verdict::Interrupted,
+                Stop::None | Stop::Search => Ending::Interrupted,
             },
         }
     }
 
-    fn told(&self, outcome: Outcome) -> Verdict {
-        Verdict::Told(outcome.with(HASH, self.experiment))
+    fn told(&self, outcome: Outcome) -> Ending {
+        Ending::Told(outcome.with(HASH, self.experiment))
     }
 
     fn train(
@@ -145,5 +146,6 @@ fn complete(record: &RunRecord) -> Outcome {
         .with("seed", record.seed)
         .with("device", record.device.clone())
         .with("kernel", json!(record.kernel))
+        .with("towers", json!(record.towers))
         .with("seconds", record.seconds)
 }
