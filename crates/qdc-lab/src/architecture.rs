@@ -1,14 +1,11 @@
 //! From hyper-parameters to a network and to what it runs over.
 
-use std::sync::Arc;
-
 use qdc_core::{Csr, Features};
-use qdc_data::Dataset;
-use qdc_nn::{Architecture, Combinator, EdgeValues, Inputs, Kind, Propagation};
+use qdc_nn::{Architecture, Combinator, EdgeValues, Kind};
 use serde::Deserialize;
 
+use crate::Hyperparameters;
 use crate::model::NetworkKind;
-use crate::{Error, Hyperparameters};
 
 /// The layers of a tower.
 #[derive(Deserialize)]
@@ -81,22 +78,14 @@ impl FeatureScale {
     }
 }
 
-/// How a model wants its features.
 #[derive(Deserialize)]
 struct Wanted {
     features: FeatureScale,
 }
 
-/// What the network runs over.
-pub(crate) fn inputs(
-    dataset: &Dataset,
-    values: &Hyperparameters,
-    matrices: Vec<Arc<Propagation<f32>>>,
-) -> Result<Inputs<f32>, Error> {
-    Ok(match values.of_model::<Wanted>().features {
-        FeatureScale::Raw => Inputs::new(&dataset.features, matrices)?,
-        FeatureScale::Row => Inputs::new(&row_normalised(&dataset.features), matrices)?,
-    })
+/// How a model wants its features.
+pub(crate) fn feature_scale(values: &Hyperparameters) -> FeatureScale {
+    values.of_model::<Wanted>().features
 }
 
 fn row_normalised(features: &Features) -> Features {

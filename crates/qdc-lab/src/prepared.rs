@@ -13,7 +13,7 @@ use qdc_nn::{
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::architecture::{architecture, inputs};
+use crate::architecture::{architecture, feature_scale};
 use crate::bank::{Learned, PlannedBank, PreparedBank};
 use crate::memory::{Needs, Share};
 use crate::rewirings::{Rewired, Rewirings};
@@ -87,7 +87,8 @@ impl Prepared {
         let rewired = std::mem::take(&mut made.rewired);
         let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
         let architecture = architecture(values, classes);
-        let inputs = rewirings.compute(|| inputs(dataset, values, matrices))?;
+        let features = rewirings.compute(|| rewirings.features(feature_scale(values)))?;
+        let inputs = rewirings.compute(|| Inputs::over(features, matrices))?;
         let (share, at_once) = made.settle(runs);
         Ok(Ready { prepared: Self::Towers { architecture, inputs }, rewired, at_once, share })
     }

@@ -6,9 +6,9 @@ use qdc_core::homophily::homophily_of;
 use qdc_core::kernel::Spectra;
 use qdc_core::{Job, Recipe, Resources, Route, Watch, defaults};
 use qdc_data::Dataset;
-use qdc_nn::{MatrixShape, Propagation};
+use qdc_nn::{CheckedFeatures, MatrixShape, Propagation};
 
-use crate::architecture::architecture;
+use crate::architecture::{FeatureScale, architecture};
 use crate::memory::{self, Budget, Needs, Share, Sizing, Spare};
 use crate::model::NetworkKind;
 use crate::rewiring::{Rewiring, RewiringReport, with_self_loops};
@@ -35,6 +35,8 @@ pub struct Rewirings<'a> {
     pool: Option<&'a rayon::ThreadPool>,
     /// The route of each tower's kernel, where one is to be repeated.
     routes: Vec<Route>,
+    /// The features as networks use them, in each scale that was asked for.
+    features: Mutex<Vec<(FeatureScale, CheckedFeatures<f32>)>>,
     kept: Kept,
 }
 
@@ -78,7 +80,15 @@ impl<'a> Rewirings<'a> {
     /// Those of `dataset`, without limits.
     pub fn new(dataset: &'a Dataset) -> Self {
         let (resources, kept) = (Resources::default(), Kept::default());
-        Self { dataset, resources, budget: Budget::new(None, 0), pool: None, routes: Vec::new(), kept }
+        Self {
+            dataset,
+            resources,
+            budget: Budget::new(None, 0),
+            pool: None,
+            routes: Vec::new(),
+            features: Mutex::default(),
+            kept,
+        }
     }
 
     /// Uses these resources: the memory that the program, the dataset and all runs on it may take together, the route of
@@ -121,6 +131,23 @@ impl<'a> Rewirings<'a> {
             Some(pool) => pool.install(work),
             None => work(),
         }
+    }
+
+    /// The features of the dataset, checked and scaled when first asked for.
+    ///
+    /// # Errors
+    /// If one is not finite.
+    pub(crate) fn features(&self, scale: FeatureScale) -> Result<CheckedFeatures<f32>, Error> {
+        let made = || self.features.lock().expect("nothing panics while it is held");
+        if let Some((_, features)) = made().iter().find(|(known, _)| *known == scale) {
+            return Ok(features.clone());
+        }
+        let features = match scale {
+            FeatureScale::Raw => CheckedFeatures::new(&self.dataset.features)?,
+            FeatureScale::Row => CheckedFeatures::new(&scale.scale(&self.dataset.features))?,
+        };
+        made().push((scale, features.clone()));
+        Ok(features)
     }
 
     /// The resources at hand; their memory is what runs may take together.

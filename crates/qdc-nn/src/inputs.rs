@@ -26,13 +26,16 @@ pub(crate) enum InputFeatures<T> {
     Dense(Arc<Matrix<T>>),
 }
 
-impl<T: Real> Inputs<T> {
-    /// Features, and a matrix for each tower (none for an MLP).
+/// Features that are known to be finite, in the network's precision; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CheckedFeatures<T>(InputFeatures<T>);
+
+impl<T: Real> CheckedFeatures<T> {
+    /// Checks and copies the features: reads each number once.
     ///
     /// # Errors
-    /// If a feature is not finite, or the numbers of vertices differ.
-    pub fn new(features: &Features, matrices: Vec<Arc<Propagation<T>>>) -> Result<Self, Error> {
-        let nodes = features.rows();
+    /// If one is not finite.
+    pub fn new(features: &Features) -> Result<Self, Error> {
         let not_finite = match features {
             Features::Sparse(matrix) => {
                 matrix.iter().find(|entry| !entry.2.is_finite()).map(|(i, j, v)| (i, j as usize, v))
@@ -44,20 +47,46 @@ impl<T: Real> Inputs<T> {
         if let Some((vertex, feature, value)) = not_finite {
             return Err(Error::FeatureNotFinite { vertex, feature, value });
         }
+        let real = |value: f32| T::from_f64(f64::from(value));
+        Ok(Self(match features {
+            Features::Sparse(matrix) => InputFeatures::Sparse(Arc::new(matrix.map(real))),
+            Features::Dense { columns, values } => {
+                let values: Vec<T> = values.iter().copied().map(real).collect();
+                let rows = features.rows();
+                InputFeatures::Dense(Arc::new(Matrix::from_dense(rows, Width::single(*columns), &values)))
+            }
+        }))
+    }
+
+    fn rows(&self) -> usize {
+        match &self.0 {
+            InputFeatures::Sparse(matrix) => matrix.rows(),
+            InputFeatures::Dense(matrix) => matrix.rows(),
+        }
+    }
+}
+
+impl<T: Real> Inputs<T> {
+    /// Features, and a matrix for each tower (none for an MLP).
+    ///
+    /// # Errors
+    /// If a feature is not finite, or the numbers of vertices differ.
+    pub fn new(features: &Features, matrices: Vec<Arc<Propagation<T>>>) -> Result<Self, Error> {
+        Self::over(CheckedFeatures::new(features)?, matrices)
+    }
+
+    /// The same with features that are checked already, and shared.
+    ///
+    /// # Errors
+    /// If the numbers of vertices differ.
+    pub fn over(features: CheckedFeatures<T>, matrices: Vec<Arc<Propagation<T>>>) -> Result<Self, Error> {
+        let nodes = features.rows();
         for matrix in &matrices {
             if matrix.nodes() != nodes {
                 return Err(Error::MatrixSize { matrix: matrix.nodes(), features: nodes });
             }
         }
-        let real = |value: f32| T::from_f64(f64::from(value));
-        let features = match features {
-            Features::Sparse(matrix) => InputFeatures::Sparse(Arc::new(matrix.map(real))),
-            Features::Dense { columns, values } => {
-                let values: Vec<T> = values.iter().copied().map(real).collect();
-                InputFeatures::Dense(Arc::new(Matrix::from_dense(nodes, Width::single(*columns), &values)))
-            }
-        };
-        let inputs = Self { features, matrices, nodes, order: None };
+        let inputs = Self { features: features.0, matrices, nodes, order: None };
         Ok(if nodes < REORDER_FROM { inputs } else { inputs.clustered() })
     }
 

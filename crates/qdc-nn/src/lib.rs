@@ -1,7 +1,7 @@
 //! Graph neural networks with explicit gradients.
 //!
-//! Modules stand in the order they build on one another: [`Matrix`] and [`Propagation`] are the operands, [`layers`]
-//! the functions with their derivatives, [`Architecture`] what a network looks like, [`Network`] the network itself,
+//! To be read in this order: [`Matrix`] and [`Propagation`] are the operands, [`layers`] the functions with their
+//! derivatives, [`Architecture`] what a network looks like, [`Network`] the network itself,
 //! [`bank`] networks over banks of windows, [`Learner`] what they have in common, [`Adam`] and [`training`] what teaches
 //! them.
 //!
@@ -43,7 +43,7 @@ pub use chain::Placed;
 pub use early_stopping::{Criterion, EarlyStopping, Stopping, Validation, Verdict};
 pub use error::Error;
 pub use footprint::{Footprint, MatrixShape, Shape};
-pub use inputs::Inputs;
+pub use inputs::{CheckedFeatures, Inputs};
 pub use layers::{EdgeValues, Pass};
 pub use learner::{Group, Learner};
 pub use matrix::{Matrix, Width};

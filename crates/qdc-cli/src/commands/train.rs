@@ -8,8 +8,8 @@ use clap::Args;
 use qdc_data::Shares;
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
-    Config, DatasetIdentity, Ensemble, Keep, Learned, Model, NetworkKind, Rewirings, Run, RunRecord, Scores,
-    TowerReport, Training, save_best, save_learned_filter,
+    Config, DatasetIdentity, Ensemble, Keep, Learned, Model, NetworkKind, RewiringKind, Rewirings, Run,
+    RunRecord, Scores, TowerReport, Training, save_best, save_learned_filter,
 };
 use serde::Serialize;
 
@@ -226,6 +226,11 @@ impl Show for Trained<'_> {
             _ => format!("seed {}", record.seed),
         };
         let mut text = format!("{} on {}, {seeds}, {metric} in %\n\n", record.model, record.dataset);
+        let rewired = || record.towers.iter().filter(|tower| tower.rewiring != RewiringKind::Plain);
+        rewired().for_each(|tower| text += &line_of(tower));
+        if rewired().next().is_some() {
+            text.push('\n');
+        }
         text += if several { "split  seed " } else { "split " };
         text += "  train  validation    test  steps  seconds\n";
         for split in &record.splits {
@@ -255,7 +260,6 @@ impl Show for Trained<'_> {
             if several { format!(" and {} seeds", record.seeds.len()) } else { String::new() },
             record.seconds
         );
-        record.towers.iter().for_each(|tower| text += &line_of(tower));
         if let Some(Ensemble { members, test_mean, test_std, .. }) = self.ensemble {
             let (mean, deviation) = (100.0 * test_mean, 100.0 * test_std);
             let _ = writeln!(text, "{members} seeds together: test {mean:.2} ± {deviation:.2} %");
