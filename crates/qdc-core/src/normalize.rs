@@ -103,6 +103,14 @@ mod tests {
     }
 
     #[test]
+    fn a_row_whose_degree_is_exactly_0_is_counted_and_becomes_0() {
+        let rows = [(vec![0, 1], vec![1.0, -1.0]), (vec![0, 1], vec![-1.0, 5.0])];
+        let mut matrix = Csr::from_rows(2, rows).unwrap();
+        assert_eq!(Normalize::Sym.apply(&mut matrix, Sign::Positive), 1);
+        assert_eq!(matrix.values(), [0.0, 0.0, 0.0, 1.25]);
+    }
+
+    #[test]
     fn a_row_whose_degree_is_not_positive_is_counted() {
         let mut matrix = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, -2.0, -2.0, 5.0]).unwrap();
         assert_eq!(Normalize::Sym.apply(&mut matrix.clone(), Sign::Positive), 1);

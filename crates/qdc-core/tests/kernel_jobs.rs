@@ -108,6 +108,7 @@ fn vertices_without_neighbours_cost_nothing_and_keep_themselves() {
         let recipe = Recipe::new(Filter::heat(3.0).unwrap()).sparsify(sparsify).normalize(Normalize::None);
         let built = prepare(&recipe, &graph, &Resources::default()).unwrap().build(&Watch::silent()).unwrap();
         assert_eq!(built.matrix.entries(), 9 + 99_997);
+        assert_eq!((built.report.sparsify, built.report.warnings.len()), (sparsify, 0));
         assert_eq!(built.matrix.row(5), (&[5][..], &[1.0][..]));
     }
     let few = Graph::from_edges(400, [(0, 1), (1, 2)], EdgeRule::Undirected).unwrap();
@@ -289,6 +290,10 @@ fn what_does_not_fit_in_memory_is_refused_before_the_work_and_parts_may_fit() {
         "{error}"
     );
     assert_eq!(job.rows(0..100, &Watch::silent()).unwrap().matrix.entries(), 200_000);
+    for (start, end) in [(5, 5), (1999, 2001)] {
+        let refused = job.rows(start..end, &Watch::silent());
+        assert!(matches!(refused, Err(Error::RowRange { nodes: 2000, .. })), "{start}:{end}");
+    }
 }
 
 #[test]

@@ -109,3 +109,21 @@ fn keeps_one_percent(sign: Sign, rows: Vec<Row>) -> String {
         _ => "; no entry is positive".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_on_epsilon_tells_what_would_keep_something() {
+        let advice = |values: Vec<f64>| {
+            let columns = (0..values.len() as u32).collect();
+            keeps_one_percent(Sign::Positive, vec![Row { columns, values }])
+        };
+        assert!(advice(vec![0.25; 10]).contains("about 2.500e-1 would keep one percent"));
+        let mut few = vec![-1.0; 200];
+        few[7] = 0.125;
+        assert!(advice(few).contains("the largest is about 1.250e-1"));
+        assert!(advice(vec![-1.0, 0.0]).contains("no entry is positive"));
+    }
+}

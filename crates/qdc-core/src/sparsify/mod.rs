@@ -199,6 +199,13 @@ mod tests {
     }
 
     #[test]
+    fn a_row_keeps_at_most_twice_k_and_no_more_than_there_are() {
+        assert_eq!(Sparsify::TopK(3).most_in_row(100), 6);
+        assert_eq!(Sparsify::TopK(80).most_in_row(100), 100);
+        assert_eq!((Sparsify::Epsilon(0.1).most_in_row(9), Sparsify::None.most_in_row(9)), (9, 9));
+    }
+
+    #[test]
     fn bad_thresholds_are_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(matches!(Sparsify::epsilon(bad), Err(Error::Parameter { name: "epsilon", .. })));

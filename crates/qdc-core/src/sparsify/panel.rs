@@ -17,14 +17,15 @@ pub(crate) struct Lane<'a> {
     pub(crate) rows: &'a [u32],
     /// All vertices of the class, ascending.
     pub(crate) class: &'a [u32],
-    /// The filter at the eigenvalue that the class has of itself, where it has two vertices or more.
+    /// P(lambda), lambda the eigenvalue of the differences of the class's twins, where it has two vertices or
+    /// more.
     pub(crate) apart: f64,
 }
 
 impl Rule {
     /// What each row of each lane keeps; `positions` finds the line of a vertex's class in the panel.
     ///
-    /// The panel is spoilt: a class's own places, which need care, are taken out of it.
+    /// Overwrites the panel: the own entries of a class of twins become NaN.
     pub(crate) fn keep_panel<T: Scalar, const W: usize>(
         &self,
         lanes: &[Lane<'_>],

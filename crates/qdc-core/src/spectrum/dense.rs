@@ -14,7 +14,7 @@ use faer::{Mat, Par};
 
 use crate::{Csr, Error, Watch};
 
-/// Below this, a decomposition is over before anybody could want to stop it.
+/// Below this, a decomposition takes milliseconds and does not ask whether to stop.
 const SMALL: usize = 400;
 
 /// The work is always split in the same number of parts, whatever the number of threads, so that results do
