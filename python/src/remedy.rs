@@ -30,6 +30,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         Remedy::WriteRowRange => "rows are a slice or range within the number of vertices",
         Remedy::SameOptions => "make every shard with the same graph and options",
         Remedy::MakeShardAgain => "make it again with qdc.build_rows",
+        Remedy::OnTheCpu => "use device='cpu', or device='auto', which takes what there is",
         Remedy::EveryRowOnce => "every row must be in exactly one shard",
         _ => return None,
     };

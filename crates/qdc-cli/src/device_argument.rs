@@ -1,6 +1,7 @@
-//! `--device`: where networks are trained.
+//! `--device`: where kernels are made and networks trained.
 
 use clap::Args;
+use qdc_core::Resources;
 use qdc_cuda::Choice;
 use qdc_nn::Trainer;
 
@@ -10,13 +11,19 @@ use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DeviceArgument {
-    /// Where to train: on a CUDA device where there is one (auto), on the CPU, or on a CUDA device and nowhere else
-    /// [default: auto; for a trial or a file that says where it was trained, there]
+    /// Where the work is done: on a CUDA device where there is one and it gains (auto), on the CPU, or on a CUDA device
+    /// and nowhere else [default: auto; for a trial or a file that says where it was trained, there]
     #[arg(long, value_name = "DEVICE", value_parser = words::<Choice>(&["auto", "cpu", "cuda"]))]
     device: Option<Choice>,
 }
 
 impl DeviceArgument {
+    /// The session's resources, and the device for kernels. `written` is where it was trained before.
+    pub(crate) fn resources(self, written: Option<&str>, session: &Session) -> Result<Resources, Failure> {
+        let accelerator = self.choice(written)?.accelerator()?;
+        Ok(Resources { accelerator, ..session.resources() })
+    }
+
     /// Who trains; says so when `auto` takes the CPU for want of a device.
     /// `written` is where it was trained before.
     pub(crate) fn trainer(
@@ -24,7 +31,11 @@ impl DeviceArgument {
         written: Option<&str>,
         session: &Session,
     ) -> Result<Box<dyn Trainer>, Failure> {
+        Ok(self.choice(written)?.trainer(&session.watch)?)
+    }
+
+    fn choice(self, written: Option<&str>) -> Result<Choice, Failure> {
         let written = written.map(str::parse).transpose().map_err(Failure::usage)?;
-        Ok(self.device.or(written).unwrap_or_default().trainer(&session.watch)?)
+        Ok(self.device.or(written).unwrap_or_default())
     }
 }

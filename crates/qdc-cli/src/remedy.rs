@@ -32,6 +32,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         Remedy::WriteRowRange => "rows are written A:B, from A up to but not including B",
         Remedy::SameOptions => "make every shard with the same graph and options",
         Remedy::MakeShardAgain => "make it again with qdc kernel --rows",
+        Remedy::OnTheCpu => "use --device cpu, or --device auto, which takes what there is",
         Remedy::EveryRowOnce => "every row must be in exactly one shard",
         _ => return None,
     };

@@ -274,6 +274,13 @@ pub enum Error {
         problem: &'static str,
     },
 
+    /// A device beside the CPU failed, or lacks the memory.
+    #[error("{problem}")]
+    Device {
+        /// What went wrong.
+        problem: String,
+    },
+
     /// The work was abandoned because the watch asked for it.
     #[error("interrupted")]
     Interrupted,
@@ -309,6 +316,7 @@ impl Error {
             Self::ShardMismatch { .. } => Some(Remedy::SameOptions),
             Self::ShardDamaged { .. } => Some(Remedy::MakeShardAgain),
             Self::ShardRows { .. } => Some(Remedy::EveryRowOnce),
+            Self::Device { .. } => Some(Remedy::OnTheCpu),
             _ => None,
         }
     }

@@ -36,4 +36,6 @@ pub enum Remedy {
     MakeShardAgain,
     /// Give every row in exactly one shard.
     EveryRowOnce,
+    /// Do it on the CPU, or let the program choose the device.
+    OnTheCpu,
 }

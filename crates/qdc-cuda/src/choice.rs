@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use qdc_core::Watch;
+use qdc_core::kernel::Accelerator;
 use qdc_nn::training::{Scores, Trained};
 use qdc_nn::{Batch, Cpu, Trainer};
 
-use crate::{Device, Error};
+use crate::{ColumnDevice, Device, Error};
 
 /// Where work is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,18 @@ impl FromStr for Choice {
 }
 
 impl Choice {
+    /// The device on which columns of kernels are made, if any: under `auto` one that is opened for large work only.
+    ///
+    /// # Errors
+    /// If `cuda` was asked for and there is no device that works.
+    pub fn accelerator(self) -> Result<Option<Arc<dyn Accelerator>>, Error> {
+        Ok(match self {
+            Self::Cpu => None,
+            Self::Auto => Some(Arc::new(ColumnDevice::if_worth_it())),
+            Self::Cuda => Some(Arc::new(ColumnDevice::insisting()?)),
+        })
+    }
+
     /// Who trains. `auto` notes on `watch` when it takes the CPU for want of a device.
     ///
     /// # Errors

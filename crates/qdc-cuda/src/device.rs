@@ -12,11 +12,12 @@ use crate::Error;
 use crate::error::{text, while_doing};
 
 /// The kernels, as PTX.
-pub(crate) const SOURCES: [&str; 4] = [
+pub(crate) const SOURCES: [&str; 5] = [
     include_str!("device/sparse.ptx"),
     include_str!("device/dense.ptx"),
     include_str!("device/attention.ptx"),
     include_str!("device/steps.ptx"),
+    include_str!("device/panels.ptx"),
 ];
 
 /// What is known of a device.

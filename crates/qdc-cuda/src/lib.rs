@@ -4,9 +4,11 @@
 //! and where there is none the caller stays on the CPU. The kernels lie in `device/`, each source beside the PTX it
 //! compiles to (`ptx.py`); the driver compiles that for the GPU it finds.
 //!
+//! [`ColumnDevice`] makes the columns of kernels in panels, of which only what is kept comes back.
 //! A device is a [`qdc_nn::Trainer`]: it trains a batch of runs that share the graph and the network's shape, such as all
 //! splits and seeds of a trial. A run gives the same bytes whichever runs share its batch.
 
+mod accelerator;
 mod choice;
 mod device;
 mod error;
@@ -14,6 +16,7 @@ mod grid;
 mod launch;
 mod matrices;
 mod network;
+mod panels;
 mod room;
 mod state;
 mod training;
@@ -21,6 +24,7 @@ mod training;
 #[cfg(test)]
 mod tests;
 
+pub use accelerator::ColumnDevice;
 pub use choice::Choice;
 pub use device::{Device, DeviceInfo, devices};
 pub use error::Error;

@@ -106,10 +106,34 @@ pub(crate) fn read<T: DeviceRepr + Default + Clone>(
     from: Address,
     count: usize,
 ) -> Result<Vec<T>, Error> {
+    let mut numbers = vec![T::default(); count];
+    read_into(stream, from, &mut numbers)?;
+    Ok(numbers)
+}
+
+/// Fills `numbers` from the device; `stream` has finished its work afterwards.
+pub(crate) fn read_into<T: DeviceRepr>(
+    stream: &CudaStream,
+    from: Address,
+    numbers: &mut [T],
+) -> Result<(), Error> {
     let failed = while_doing("copying from it");
     stream.synchronize().map_err(&failed)?;
-    let mut numbers = vec![T::default(); count];
-    // SAFETY: the caller reserved `count` numbers of this type there, and nothing writes to them now.
-    unsafe { result::memcpy_dtoh_sync(&mut numbers, from) }.map_err(&failed)?;
-    Ok(numbers)
+    // SAFETY: the caller reserved as many numbers of this type there, and nothing writes to them now.
+    unsafe { result::memcpy_dtoh_sync(numbers, from) }.map_err(&failed)
+}
+
+/// Copies numbers to an address that the caller reserved for them, after what `stream` does now.
+pub(crate) fn write<T: DeviceRepr>(stream: &CudaStream, to: Address, numbers: &[T]) -> Result<(), Error> {
+    let failed = while_doing("copying to it");
+    stream.synchronize().map_err(&failed)?;
+    // SAFETY: the caller reserved as many numbers of this type there, and no kernel uses them now.
+    unsafe { result::memcpy_htod_sync(to, numbers) }.map_err(&failed)
+}
+
+/// Fills reserved bytes with zeros, in the order of the stream.
+pub(crate) fn clear(stream: &CudaStream, at: Address, bytes: usize) -> Result<(), Error> {
+    // SAFETY: the caller reserved the bytes there.
+    unsafe { result::memset_d8_async(at, 0, bytes, stream.cu_stream()) }
+        .map_err(while_doing("clearing memory"))
 }

@@ -341,6 +341,7 @@ unsafe impl Argument for Keep {}
 mod tests {
     use super::*;
     use crate::device::SOURCES;
+    use crate::panels::arguments::{Select, Start, Step};
 
     /// Bytes of the argument of every kernel, as the PTX declares them.
     fn argument_sizes() -> Vec<(String, usize)> {
@@ -354,7 +355,7 @@ mod tests {
     #[test]
     fn arguments_have_the_sizes_the_kernels_expect() {
         let sizes = argument_sizes();
-        assert_eq!(sizes.len(), 20, "{sizes:?}");
+        assert_eq!(sizes.len(), 31, "{sizes:?}");
         for (name, size) in sizes {
             let expected = match name.as_str() {
                 "gather" => size_of::<Gather>(),
@@ -365,6 +366,10 @@ mod tests {
                 "adam" => size_of::<Adam>(),
                 "judge" => size_of::<Judge>(),
                 "keep" => size_of::<Keep>(),
+                name if name.starts_with("step_") => size_of::<Step>(),
+                name if name.starts_with("start_") => size_of::<Start>(),
+                "pick" => size_of::<Select>(),
+                name if name.ends_with("_f32") || name.ends_with("_f64") => size_of::<Select>(),
                 name if name.starts_with("product_") => size_of::<Product>(),
                 name if name.starts_with("attention_") => size_of::<Attention>(),
                 name => panic!("an unknown kernel {name}"),

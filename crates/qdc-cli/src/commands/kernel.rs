@@ -10,6 +10,7 @@ use qdc_data::matrix;
 use serde::Serialize;
 
 use super::merge;
+use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::graph_arguments::GraphArguments;
 use crate::kernel_arguments::KernelArguments;
@@ -24,6 +25,8 @@ pub(crate) struct Kernel {
     graph: GraphArguments,
     #[command(flatten)]
     kernel: KernelArguments,
+    #[command(flatten)]
+    device: DeviceArgument,
     /// Only the rows A up to but not including B, unnormalised, for qdc merge; FILE must end in .npz
     #[arg(long, value_name = "A:B", value_parser = row_range)]
     rows: Option<Range<usize>>,
@@ -124,7 +127,7 @@ impl Kernel {
         }
         let graph = self.graph.load(session)?.into_graph();
         let started = Started::now();
-        let resources = Resources { route: self.kernel.route(), ..session.resources() };
+        let resources = Resources { route: self.kernel.route(), ..self.device.resources(session)? };
         let job = recipe.prepare(&graph, &resources, &session.watch)?;
         if let Some(rows) = self.rows {
             let shard = job.rows(rows.clone(), &session.watch)?;

@@ -7,6 +7,7 @@
 //! into a [`Sink`]; the sink sparsifies them as they come. Only the dense route, or `Sparsify::None`, stores
 //! N^2 numbers.
 
+mod accelerator;
 mod accuracy;
 mod eigenpairs;
 mod elimination;
@@ -23,6 +24,7 @@ mod route;
 mod shard;
 mod sink;
 
+pub use accelerator::{Accelerator, Candidates, ColumnPart, ColumnWork};
 pub use job::Job;
 pub use plan::Plan;
 pub use recipe::{Precision, Recipe};

@@ -37,26 +37,26 @@ pub(super) struct Lift<'a> {
     pub(super) filter: &'a Filter,
 }
 
-/// Rows wanted, by the lines of their classes.
-struct Requested {
-    rows: Vec<u32>,
+/// Rows requested, by the lines of their classes.
+pub(super) struct Requested {
+    pub(super) rows: Vec<u32>,
     /// Where each row was asked for.
-    places: Vec<usize>,
+    pub(super) places: Vec<usize>,
     /// The class and the rows of each column to be made.
-    columns: Vec<(u32, Range<usize>)>,
+    pub(super) columns: Vec<(u32, Range<usize>)>,
 }
 
 impl Lift<'_> {
-    /// Puts the rows wanted into the sink, panel by panel.
+    /// Puts the rows that nobody has put yet into the sink, panel by panel.
     pub(super) fn make<T: Scalar, const W: usize, C: Columns<T, W>>(
         &self,
         source: &C,
         sink: &Sink,
         watch: &Watch,
     ) -> Result<(), Error> {
-        let isolated = self.put_isolated(sink);
+        self.put_isolated(sink);
         let lines: Vec<u32> = self.classes.of_vertex().iter().map(|&class| source.position(class)).collect();
-        let requested = self.requested(&lines, sink, &isolated);
+        let requested = self.requested(&lines, sink);
         let phase = watch.phase("kernel rows", requested.rows.len() as u64);
         requested.columns.par_chunks(W).try_for_each_init(
             || source.workspace(),
@@ -76,22 +76,21 @@ impl Lift<'_> {
         )
     }
 
-    fn lane<'a>(&'a self, class: u32, rows: &'a [u32]) -> Lane<'a> {
+    pub(super) fn lane<'a>(&'a self, class: u32, rows: &'a [u32]) -> Lane<'a> {
         let eigenvalue = self.classes.eigenvalue(self.transition.matrix(), class as usize);
         let apart = eigenvalue.map_or(0.0, |eigenvalue| self.filter.evaluate(eigenvalue));
         Lane { rows, class: self.classes.members(class as usize), apart }
     }
 
-    /// Puts the rows of vertices without neighbours, whose only entry is P(L_vv); says which places those
-    /// are.
-    fn put_isolated(&self, sink: &Sink) -> Vec<bool> {
+    /// Puts the rows of vertices without neighbours, whose only entry is P(L_vv).
+    pub(super) fn put_isolated(&self, sink: &Sink) {
         let matrix = self.transition.matrix();
         let mut values =
             if sink.rule().sparsify == Sparsify::None { vec![0.0; sink.nodes()] } else { Vec::new() };
-        let mut put = |place: usize, row: u32| {
+        let rows = sink.rows().iter().enumerate();
+        for (place, &row) in rows.filter(|&(place, _)| !sink.is_put(place)) {
             let (columns, entries) = matrix.row(row as usize);
-            let isolated = columns.iter().all(|&column| column == row);
-            if isolated {
+            if columns.iter().all(|&column| column == row) {
                 let own = self.filter.evaluate(entries.first().copied().unwrap_or(0.0));
                 let kept = if values.is_empty() {
                     sink.rule().keep_row(row, row, &[own])
@@ -103,13 +102,12 @@ impl Lift<'_> {
                 };
                 sink.put_kept(place, kept);
             }
-            isolated
-        };
-        sink.rows().iter().enumerate().map(|(place, &row)| put(place, row)).collect()
+        }
     }
 
-    fn requested(&self, lines: &[u32], sink: &Sink, isolated: &[bool]) -> Requested {
-        let mut places: Vec<usize> = (0..sink.rows().len()).filter(|&place| !isolated[place]).collect();
+    /// The rows that nobody has put yet.
+    pub(super) fn requested(&self, lines: &[u32], sink: &Sink) -> Requested {
+        let mut places: Vec<usize> = (0..sink.rows().len()).filter(|&place| !sink.is_put(place)).collect();
         places.sort_unstable_by_key(|&place| (lines[sink.rows()[place] as usize], sink.rows()[place]));
         let rows: Vec<u32> = places.iter().map(|&place| sink.rows()[place]).collect();
         let class = |row: u32| self.classes.of_vertex()[row as usize];

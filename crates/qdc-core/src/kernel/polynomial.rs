@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::accuracy::{UNIT, clenshaw_rounding, twin_rounding};
 use super::panels::{Columns, Lift};
 use super::route::Problem;
-use super::{Account, Accuracy, Plan, Precision, Recipe, RowMaker, Sink};
+use super::{Accelerator, Account, Accuracy, Plan, Precision, Recipe, RowMaker, Sink};
 use crate::chebyshev::{Operator, Series, WIDTH_F32, WIDTH_F64, Workspace, clenshaw_units};
 use crate::simd::Line;
 use crate::twins::Classes;
@@ -26,6 +26,7 @@ struct Polynomial {
     series: Series,
     transition: Arc<Transition>,
     classes: Arc<Classes>,
+    device: Option<Arc<dyn Accelerator>>,
 }
 
 /// Prepares the route: finds the series and counts what it takes.
@@ -43,14 +44,17 @@ pub(super) fn offer(problem: &Problem<'_>, _: &Watch) -> Result<Box<dyn RowMaker
     // In single precision an operation takes half the time.
     let pace = if precision == Precision::F64 { 1.0 } else { 0.5 };
     let degree = series.degree();
+    let flops = pace * 2.0 * entries as f64 * count as f64 * degree as f64;
+    let device = problem.resources.accelerator.clone().filter(|device| device.takes(flops));
     let plan = Plan {
         route: problem.route,
         reason: format!(
-            "{}a series of degree {degree} reaches the tolerance without eigenpairs",
-            problem.asked()
+            "{}a series of degree {degree} reaches the tolerance without eigenpairs{}",
+            problem.asked(),
+            device.as_ref().map_or(String::new(), |device| format!(", on {}", device.name()))
         ),
         degree: Some(degree),
-        flops: pace * 2.0 * entries as f64 * count as f64 * degree as f64,
+        flops,
         memory: panels + 24 * entries,
     };
     Ok(Box::new(Polynomial {
@@ -60,6 +64,7 @@ pub(super) fn offer(problem: &Problem<'_>, _: &Watch) -> Result<Box<dyn RowMaker
         series,
         transition: Arc::clone(&problem.transition),
         classes,
+        device,
     }))
 }
 
@@ -102,6 +107,16 @@ impl RowMaker for Polynomial {
         let double = Recurrence { operator: Operator::<f64>::ordered(&matrix), series, classes };
         let single = Recurrence { operator: double.operator.cast::<f32>(), series, classes };
         let lift = Lift { transition: &self.transition, classes, filter: &self.filter };
+        if let Some(device) = &self.device {
+            let work = (&matrix, series.coefficients(), self.precision);
+            match lift.make_on(&**device, work, sink, watch) {
+                Err(Error::Device { problem }) if device.yields() => {
+                    watch.note(&format!("the rest on the CPU: {problem}"));
+                }
+                other => other?,
+            }
+        }
+        // What the device has made is not made again.
         match self.precision {
             Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&double, sink, watch),
             Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&single, sink, watch),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::Route;
+use super::{Accelerator, Route};
 use crate::hash::ContentHash;
 use crate::{Spectrum, Transition, Watch};
 
@@ -14,7 +14,7 @@ use crate::{Spectrum, Transition, Watch};
 ///
 /// let resources = Resources { route: Route::Dense, memory: Some(2_000_000_000), ..Resources::default() };
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Resources {
     /// The route; `Auto` picks the cheapest that fits, and the report says why.
     pub route: Route,
@@ -22,12 +22,25 @@ pub struct Resources {
     pub memory: Option<u64>,
     /// Where eigenpairs come from, for the routes that need them.
     pub spectra: Spectra,
+    /// A device on which panels of columns are made where it is worth it.
+    pub accelerator: Option<Arc<dyn Accelerator>>,
 }
 
 impl Resources {
     /// Eigenpairs computed before, and nothing else.
     pub fn given(spectrum: Spectrum) -> Self {
         Self { spectra: Spectra::Given(spectrum), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources")
+            .field("route", &self.route)
+            .field("memory", &self.memory)
+            .field("spectra", &self.spectra)
+            .field("accelerator", &self.accelerator.as_ref().map(|device| device.name()))
+            .finish()
     }
 }
 

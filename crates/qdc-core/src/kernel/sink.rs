@@ -44,6 +44,11 @@ impl Sink {
         &self.rule
     }
 
+    /// Whether the row `rows()[place]` is there.
+    pub(super) fn is_put(&self, place: usize) -> bool {
+        self.kept[place].get().is_some()
+    }
+
     /// Stores a row that was sparsified already.
     pub(super) fn put_kept(&self, place: usize, row: Row) {
         assert!(self.kept[place].set(row).is_ok(), "row {} was put twice", self.rows[place]);

@@ -15,13 +15,11 @@ pub(super) struct Keeper<'a> {
 
 impl<'a> Keeper<'a> {
     pub(super) fn new(rule: &'a Rule, row: u32) -> Self {
-        let (floor, limit) = match rule.sparsify {
-            // What lies within TIE of epsilon is equal to it, and stays.
-            Sparsify::Epsilon(epsilon) => ((epsilon - TIE).max(0.5 * epsilon), usize::MAX),
-            Sparsify::TopK(k) => (TIE.next_up(), (4 * k).max(256)), // strictly above
-            Sparsify::None => (f64::NEG_INFINITY, usize::MAX),
+        let limit = match rule.sparsify {
+            Sparsify::TopK(k) => (4 * k).max(256),
+            Sparsify::Epsilon(_) | Sparsify::None => usize::MAX,
         };
-        Self { rule, first_column: rule.first_column(row), floor, limit, row: Row::default() }
+        Self { rule, first_column: rule.first_column(row), floor: rule.floor(), limit, row: Row::default() }
     }
 
     pub(super) fn offer(&mut self, column: u32, value: f64) {

@@ -142,7 +142,18 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    fn first_column(&self, row: u32) -> u32 {
+    /// Sizes below this are not kept.
+    pub(crate) fn floor(&self) -> f64 {
+        match self.sparsify {
+            // What lies within TIE of epsilon is equal to it, and stays.
+            Sparsify::Epsilon(epsilon) => (epsilon - TIE).max(0.5 * epsilon),
+            Sparsify::TopK(_) => TIE.next_up(), // strictly above
+            Sparsify::None => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The column from which on a row keeps entries.
+    pub(crate) fn first_column(&self, row: u32) -> u32 {
         let decided_above = !matches!(self.sparsify, Sparsify::TopK(_));
         if self.upper && decided_above { row } else { 0 }
     }

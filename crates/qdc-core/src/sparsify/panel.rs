@@ -48,13 +48,30 @@ impl Rule {
         self.scan(&mut keepers, positions, panel);
         let mut rows = Vec::with_capacity(lanes.iter().map(|lane| lane.rows.len()).sum());
         for ((lane, keeper), own) in lanes.iter().zip(keepers).zip(own) {
-            if lane.class.len() == 1 {
-                rows.push(keeper.finish());
-            } else {
-                rows.extend(lane.rows.iter().map(|&row| self.keep_twin(lane, row, own, &keeper)));
-            }
+            rows.extend(self.finish_lane(lane, own, keeper));
         }
         rows
+    }
+
+    /// What each row of a lane keeps of a column given as its large entries, columns ascending. Those of a class of
+    /// several are not among them; `own` is the panel's number there.
+    pub(crate) fn keep_column(&self, lane: &Lane<'_>, own: f64, entries: &[(u32, f64)]) -> Vec<Row> {
+        let mut keeper = Keeper::new(self, lane.rows[0]);
+        let from = entries.partition_point(|entry| entry.0 < keeper.first_column);
+        for &(column, value) in &entries[from..] {
+            if self.sign.size(value) >= keeper.floor {
+                keeper.offer(column, value);
+            }
+        }
+        self.finish_lane(lane, own, keeper)
+    }
+
+    fn finish_lane(&self, lane: &Lane<'_>, own: f64, keeper: Keeper<'_>) -> Vec<Row> {
+        if lane.class.len() == 1 {
+            vec![keeper.finish()]
+        } else {
+            lane.rows.iter().map(|&row| self.keep_twin(lane, row, own, &keeper)).collect()
+        }
     }
 
     /// Offers every place of the panel to its row's keeper, columns ascending.

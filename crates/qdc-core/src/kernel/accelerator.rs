@@ -1,0 +1,147 @@
+//! Columns of a polynomial in L on a device beside the CPU, where somebody brings one.
+//!
+//! The device runs the recurrence on panels of thousands of columns and hands over what may be kept of each. The
+//! rules of sparsification are applied here, on that little, so that they are the CPU's to the letter.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::panels::{Lift, Requested};
+use super::{Precision, Sink};
+use crate::sparsify::{Rule, Sparsify};
+use crate::{Csr, Error, Sign, Watch};
+
+/// A device that makes columns of a polynomial in L.
+pub trait Accelerator: Send + Sync {
+    /// What it is called.
+    fn name(&self) -> &str;
+
+    /// Whether work of so many operations is to be done there and not on the CPU.
+    fn takes(&self, operations: f64) -> bool;
+
+    /// Whether the CPU does the work where the device fails.
+    fn yields(&self) -> bool;
+
+    /// Makes the columns and hands them over, some at a time and in their order.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails or lacks memory; whatever `take` gives.
+    fn columns(
+        &self,
+        work: &ColumnWork<'_>,
+        take: &mut dyn FnMut(Candidates) -> Result<(), Error>,
+    ) -> Result<(), Error>;
+}
+
+/// Columns sum_k c_k T_k(M) x of a matrix M, and what is wanted of them.
+#[derive(Debug)]
+pub struct ColumnWork<'a> {
+    /// M: L with a row for each class of twins, as it acts on vectors that are constant on classes.
+    pub matrix: &'a Csr<f64>,
+    /// The coefficients c_k, at least one.
+    pub coefficients: &'a [f64],
+    /// Each column's x: the row where it is not 0, and the number there.
+    pub units: &'a [(u32, f64)],
+    /// The arithmetic.
+    pub precision: Precision,
+    /// What is wanted of a column; more may be handed over.
+    pub wanted: ColumnPart,
+    /// Whether numbers or their magnitudes are compared.
+    pub sign: Sign,
+    /// For each row of M a number, and for each column one: entries whose row has the smaller one are not wanted.
+    pub last: &'a [u32],
+    /// See `last`.
+    pub first: &'a [u32],
+}
+
+/// Which entries of a column are wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ColumnPart {
+    /// Those of at least this size.
+    AtLeast(f64),
+    /// The largest, so many, and all within 2e-9 of the smallest of them; only those of at least 1e-9.
+    Largest(usize),
+}
+
+/// What may be kept of some columns.
+#[derive(Clone, Debug, Default)]
+pub struct Candidates {
+    /// The columns.
+    pub columns: Range<usize>,
+    /// Where each of them begins in `rows` and `values`, and where the last ends.
+    pub offsets: Vec<usize>,
+    /// Rows of M, ascending in each column.
+    pub rows: Vec<u32>,
+    /// The entries there.
+    pub values: Vec<f64>,
+    /// The entry of each column in the row of its unit vector, wanted or not.
+    pub own: Vec<f64>,
+}
+
+impl Lift<'_> {
+    /// Puts the rows that nobody has put yet into the sink, as the device makes them.
+    pub(super) fn make_on(
+        &self,
+        device: &dyn Accelerator,
+        (matrix, coefficients, precision): (&Csr<f64>, &[f64], Precision),
+        sink: &Sink,
+        watch: &Watch,
+    ) -> Result<(), Error> {
+        self.put_isolated(sink);
+        let requested = self.requested(self.classes.of_vertex(), sink);
+        let rule = sink.rule();
+        let units: Vec<(u32, f64)> = wanted
+            .columns
+            .iter()
+            .map(|&(class, _)| (class, 1.0 / self.classes.size(class as usize) as f64))
+            .collect();
+        let first: Vec<u32> =
+            requested.columns.iter().map(|(_, rows)| rule.first_column(requested.rows[rows.start])).collect();
+        let last: Vec<u32> = (0..self.classes.count())
+            .map(|class| *self.classes.members(class).last().expect("a class has a member"))
+            .collect();
+        let work = ColumnWork {
+            matrix,
+            coefficients,
+            units: &units,
+            precision,
+            wanted: part(rule),
+            sign: rule.sign,
+            last: &last,
+            first: &first,
+        };
+        let phase = watch.phase("kernel rows", requested.rows.len() as u64);
+        device.columns(&work, &mut |candidates| {
+            let rows: usize = candidates.columns.clone().map(|at| requested.columns[at].1.len()).sum();
+            self.put_candidates(&candidates, &requested, sink);
+            phase.advance(rows as u64)
+        })
+    }
+
+    fn put_candidates(&self, candidates: &Candidates, requested: &Requested, sink: &Sink) {
+        candidates.columns.clone().into_par_iter().enumerate().for_each(|(at, column)| {
+            let (class, range) = &requested.columns[column];
+            let lane = self.lane(*class, &requested.rows[range.clone()]);
+            let entries = candidates.offsets[at]..candidates.offsets[at + 1];
+            let mut lifted: Vec<(u32, f64)> = Vec::with_capacity(entries.len());
+            let pairs = candidates.rows[entries.clone()].iter().zip(&candidates.values[entries]);
+            for (&row, &value) in pairs {
+                if row != *class || lane.class.len() == 1 {
+                    lifted.extend(self.classes.members(row as usize).iter().map(|&vertex| (vertex, value)));
+                }
+            }
+            lifted.sort_unstable_by_key(|entry| entry.0);
+            let kept = sink.rule().keep_column(&lane, candidates.own[at], &lifted);
+            requested.places[range.clone()].iter().zip(kept).for_each(|(&place, row)| sink.put_kept(place, row));
+        });
+    }
+}
+
+/// What a rule may keep of a column: a class of twins counts once, and the column's own class may be one of the largest.
+fn part(rule: &Rule) -> ColumnPart {
+    match rule.sparsify {
+        Sparsify::TopK(k) => ColumnPart::Largest(k.saturating_add(1)),
+        _ => ColumnPart::AtLeast(rule.floor()),
+    }
+}

@@ -1,0 +1,160 @@
+//! Kernels whose columns are made by a device: here one that is only pretended, and may fail.
+
+use std::sync::Arc;
+
+use qdc_core::kernel::{Accelerator, Candidates, ColumnPart, ColumnWork};
+use qdc_core::{
+    EdgeRule, Error, Filter, Graph, Normalize, Precision, Recipe, Remedy, Resources, Route, Shard, Sign,
+    Sparsify, Watch,
+};
+
+/// Does on the CPU, column by column, what a device is asked to do.
+#[derive(Clone, Copy)]
+struct Pretended {
+    /// The columns after which it fails.
+    lasts: usize,
+    yields: bool,
+    /// The least work that it takes.
+    least: f64,
+}
+
+const SOUND: Pretended = Pretended { lasts: usize::MAX, yields: false, least: 0.0 };
+
+impl Accelerator for Pretended {
+    fn name(&self) -> &str {
+        "a pretended device"
+    }
+
+    fn takes(&self, operations: f64) -> bool {
+        operations >= self.least
+    }
+
+    fn yields(&self) -> bool {
+        self.yields
+    }
+
+    fn columns(
+        &self,
+        work: &ColumnWork<'_>,
+        take: &mut dyn FnMut(Candidates) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let rows = work.matrix.rows();
+        assert_eq!((work.last.len(), work.first.len()), (rows, work.units.len()));
+        for (number, &(unit, share)) in work.units.iter().enumerate() {
+            if number >= self.lasts {
+                return Err(Error::Device { problem: "the device is lost".into() });
+            }
+            let column = polynomial(work, unit, share);
+            let size = |value: f64| if work.sign == Sign::Absolute { value.abs() } else { value };
+            let floor = match work.wanted {
+                ColumnPart::AtLeast(floor) => floor,
+                ColumnPart::Largest(most) => {
+                    let mut sizes: Vec<f64> = column.iter().map(|&value| size(value)).collect();
+                    sizes.sort_by(|a, b| b.total_cmp(a));
+                    (sizes[most.min(rows) - 1] - 2e-9).max(1e-9)
+                }
+            };
+            let wanted = |&row: &u32| {
+                size(column[row as usize]) >= floor && work.last[row as usize] >= work.first[number]
+            };
+            let rows: Vec<u32> = (0..rows as u32).filter(wanted).collect();
+            let values: Vec<f64> = rows.iter().map(|&row| column[row as usize]).collect();
+            let (columns, offsets) = (number..number + 1, vec![0, rows.len()]);
+            take(Candidates { columns, offsets, rows, values, own: vec![column[unit as usize]] })?;
+        }
+        Ok(())
+    }
+}
+
+/// sum_k c_k T_k(M) x by the three-term recurrence.
+fn polynomial(work: &ColumnWork<'_>, unit: u32, share: f64) -> Vec<f64> {
+    let multiply = |x: &[f64]| -> Vec<f64> {
+        let row = |row: usize| {
+            let (columns, values) = work.matrix.row(row);
+            columns.iter().zip(values).map(|(&column, value)| value * x[column as usize]).sum()
+        };
+        (0..x.len()).map(row).collect()
+    };
+    let mut now = vec![0.0; work.matrix.rows()];
+    now[unit as usize] = share;
+    let mut next = multiply(&now);
+    let mut sum = vec![0.0; now.len()];
+    for &coefficient in work.coefficients {
+        sum.iter_mut().zip(&now).for_each(|(sum, x)| *sum += coefficient * x);
+        let after = multiply(&next).iter().zip(&now).map(|(a, b)| 2.0 * a - b).collect();
+        (now, next) = (next, after);
+    }
+    sum
+}
+
+/// A graph with twins of both kinds, leaves, and two vertices without edges.
+fn graph() -> Graph {
+    let ring = (0..40u64).map(|i| (i, (i + 1) % 40));
+    let leaves = (40..52).map(|leaf| (leaf, leaf % 3));
+    let clique = [(52, 53), (52, 54), (53, 54), (52, 7), (53, 7), (54, 7)];
+    let chords = (0..40).step_by(5).map(|i| (i, (i * 7 + 3) % 40));
+    Graph::from_edges(57, ring.chain(leaves).chain(clique).chain(chords), EdgeRule::Undirected).unwrap()
+}
+
+fn with(device: Pretended) -> Resources {
+    Resources { route: Route::Chebyshev, accelerator: Some(Arc::new(device)), ..Resources::default() }
+}
+
+fn recipes() -> Vec<Recipe> {
+    let filters = [Filter::gaussian(0.2, 0.3).unwrap(), Filter::heat(4.0).unwrap()];
+    let kept = [Sparsify::Epsilon(1e-3), Sparsify::TopK(5), Sparsify::TopK(400), Sparsify::None];
+    let of = |filter: &Filter, kept, sign| Recipe::new(filter.clone()).sparsify(kept).sign(sign);
+    filters
+        .iter()
+        .flat_map(|filter| kept.map(|kept| (filter, kept)))
+        .flat_map(|(filter, kept)| [Sign::Positive, Sign::Absolute].map(|sign| of(filter, kept, sign)))
+        .collect()
+}
+
+#[test]
+fn columns_of_a_device_become_the_same_kernel() {
+    let (graph, watch) = (graph(), Watch::silent());
+    let cpu = Resources { route: Route::Chebyshev, ..Resources::default() };
+    for recipe in recipes() {
+        let ours = recipe.prepare(&graph, &cpu, &watch).unwrap().build(&watch).unwrap();
+        let job = recipe.prepare(&graph, &with(SOUND), &watch).unwrap();
+        let theirs = job.build(&watch).unwrap();
+        assert_eq!(ours.matrix.indices(), theirs.matrix.indices(), "{recipe:?}");
+        assert_eq!(ours.matrix.pointers(), theirs.matrix.pointers(), "{recipe:?}");
+        for (a, b) in ours.matrix.values().iter().zip(theirs.matrix.values()) {
+            assert!((a - b).abs() < 1e-11 * a.abs().max(1.0), "{a} and {b}: {recipe:?}");
+        }
+        assert!(theirs.report.reason.ends_with("on a pretended device"), "{}", theirs.report.reason);
+        assert_eq!(ours.report.error_bound, theirs.report.error_bound);
+        let parts = vec![job.rows(0..20, &watch).unwrap(), job.rows(20..57, &watch).unwrap()];
+        assert_eq!(Shard::merge(parts).unwrap().matrix, theirs.matrix, "{recipe:?}");
+    }
+}
+
+#[test]
+fn the_cpu_makes_the_rows_that_a_lost_device_did_not() {
+    let (graph, watch) = (graph(), Watch::silent());
+    let recipe = Recipe::new(Filter::gaussian(0.2, 0.3).unwrap()).normalize(Normalize::None);
+    let whole = recipe.prepare(&graph, &with(SOUND), &watch).unwrap().build(&watch).unwrap();
+    for lasts in [0, 1, 17] {
+        let failing = Pretended { lasts, ..SOUND };
+        let error = recipe.prepare(&graph, &with(failing), &watch).unwrap().build(&watch).unwrap_err();
+        assert!(matches!(&error, Error::Device { problem } if problem == "the device is lost"));
+        assert_eq!(error.remedy(), Some(Remedy::OnTheCpu));
+        let yielding = with(Pretended { yields: true, ..failing });
+        let rest = recipe.prepare(&graph, &yielding, &watch).unwrap().build(&watch).unwrap();
+        assert_eq!(rest.matrix.indices(), whole.matrix.indices(), "{lasts}");
+        let close =
+            rest.matrix.values().iter().zip(whole.matrix.values()).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(close, "{lasts}");
+    }
+}
+
+#[test]
+fn small_work_stays_on_the_cpu() {
+    let (graph, watch) = (graph(), Watch::silent());
+    let recipe = Recipe::new(Filter::heat(2.0).unwrap()).precision(Precision::F32);
+    let choosy = with(Pretended { least: 1e12, lasts: 0, yields: false });
+    let built = recipe.prepare(&graph, &choosy, &watch).unwrap().build(&watch).unwrap();
+    assert!(built.report.reason.ends_with("without eigenpairs"), "{}", built.report.reason);
+}
