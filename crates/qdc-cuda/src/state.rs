@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn arguments_have_the_sizes_the_kernels_expect() {
         let sizes = argument_sizes();
-        assert_eq!(sizes.len(), 31, "{sizes:?}");
+        assert_eq!(sizes.len(), 33, "{sizes:?}");
         for (name, size) in sizes {
             let expected = match name.as_str() {
                 "gather" => size_of::<Gather>(),
