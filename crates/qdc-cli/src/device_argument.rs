@@ -18,9 +18,9 @@ pub(crate) struct DeviceArgument {
 }
 
 impl DeviceArgument {
-    /// The session's resources, and the device for kernels. `written` is where it was trained before.
-    pub(crate) fn resources(self, written: Option<&str>, session: &Session) -> Result<Resources, Failure> {
-        let accelerator = self.choice(written)?.accelerator()?;
+    /// The session's resources, and the device for kernels.
+    pub(crate) fn resources(self, session: &Session) -> Result<Resources, Failure> {
+        let accelerator = self.device.unwrap_or_default().accelerator()?;
         Ok(Resources { accelerator, ..session.resources() })
     }
 
@@ -31,11 +31,7 @@ impl DeviceArgument {
         written: Option<&str>,
         session: &Session,
     ) -> Result<Box<dyn Trainer>, Failure> {
-        Ok(self.choice(written)?.trainer(&session.watch)?)
-    }
-
-    fn choice(self, written: Option<&str>) -> Result<Choice, Failure> {
         let written = written.map(str::parse).transpose().map_err(Failure::usage)?;
-        Ok(self.device.or(written).unwrap_or_default())
+        Ok(self.device.or(written).unwrap_or_default().trainer(&session.watch)?)
     }
 }

@@ -91,7 +91,7 @@ impl Lift<'_> {
         self.put_isolated(sink);
         let requested = self.requested(self.classes.of_vertex(), sink);
         let rule = sink.rule();
-        let units: Vec<(u32, f64)> = wanted
+        let units: Vec<(u32, f64)> = requested
             .columns
             .iter()
             .map(|&(class, _)| (class, 1.0 / self.classes.size(class as usize) as f64))
@@ -133,7 +133,10 @@ impl Lift<'_> {
             }
             lifted.sort_unstable_by_key(|entry| entry.0);
             let kept = sink.rule().keep_column(&lane, candidates.own[at], &lifted);
-            requested.places[range.clone()].iter().zip(kept).for_each(|(&place, row)| sink.put_kept(place, row));
+            requested.places[range.clone()]
+                .iter()
+                .zip(kept)
+                .for_each(|(&place, row)| sink.put_kept(place, row));
         });
     }
 }
