@@ -51,7 +51,14 @@ pub(super) fn decompose_full(full: Mat<f64>, watch: &Watch) -> Result<(Vec<f64>,
         let _ = sender.send(eigen(&full)); // nobody listens any more after a stop
     });
     loop {
-        match receiver.recv_timeout(Duration::from_millis(50)) {
+        // The decomposition runs on the threads of the pool. Where this is one of them, it helps while it waits: if
+        // every thread only waited, for decompositions within a parallel loop, none would ever be done.
+        let patience = match rayon::yield_now() {
+            Some(rayon::Yield::Executed) => Duration::ZERO,
+            Some(rayon::Yield::Idle) => Duration::from_millis(1),
+            None => Duration::from_millis(50),
+        };
+        match receiver.recv_timeout(patience) {
             Ok(outcome) => return outcome,
             Err(RecvTimeoutError::Timeout) => watch.check()?,
             Err(RecvTimeoutError::Disconnected) => panic!("the eigendecomposition panicked"),
@@ -77,4 +84,21 @@ fn eigen(full: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>), Error> {
     self_adjoint_evd(full.as_ref(), values.as_mut(), Some(vectors.as_mut()), par, stack, Default::default())
         .map_err(|_| Error::Eigendecomposition { nodes: n })?;
     Ok((values.column_vector().iter().copied().collect(), vectors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rayon::prelude::*;
+
+    #[test]
+    fn decompositions_within_a_parallel_loop_do_not_wait_for_each_other() {
+        let n = SMALL + 1;
+        let chain = Mat::from_fn(n, n, |i, j| if i.abs_diff(j) == 1 { 1.0 } else { 0.0 });
+        let largest = |_| decompose_full(chain.clone(), &Watch::silent()).unwrap().0[n - 1];
+        // More than there are threads, so that every thread waits for one.
+        let found: Vec<f64> = (0..2 * rayon::current_num_threads()).into_par_iter().map(largest).collect();
+        let expected = 2.0 * (std::f64::consts::PI / (n as f64 + 1.0)).cos();
+        assert!(found.iter().all(|value| (value - expected).abs() < 1e-12), "{found:?}");
+    }
 }
