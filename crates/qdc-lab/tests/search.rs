@@ -52,15 +52,28 @@ fn trials(file: &Path) -> Vec<(State, Option<f64>, BTreeMap<String, Value>)> {
     trials.into_iter().map(|trial| (trial.state, trial.value, trial.parameters())).collect()
 }
 
+const FULL: &str = r#", CONSTRAINT "the disk is full" CHECK (trial_intermediate_value_id <= "#;
+
 /// From the report of that number on none can be stored, as on a disk that is full.
 fn fill_disk(file: &Path, reports: usize) {
     drop(Sqlite::open(file).unwrap()); // makes the tables
-    let full = format!(
-        "CREATE TRIGGER full BEFORE INSERT ON trial_intermediate_values \
-         WHEN (SELECT count(*) FROM trial_intermediate_values) >= {reports} \
-         BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-    );
-    Connection::open(file).unwrap().execute_batch(&full).unwrap();
+    let body = |sql: &str| sql.trim_end().strip_suffix(')').unwrap().to_owned();
+    rebuild(file, |sql| format!("{}{FULL}{reports}))", body(sql)));
+}
+
+fn empty_disk(file: &Path) {
+    rebuild(file, |sql| format!("{})", sql.split(FULL).next().unwrap()));
+}
+
+/// Makes the table of reports again by a changed definition, with its rows.
+fn rebuild(file: &Path, change: impl Fn(&str) -> String) {
+    let connection = Connection::open(file).unwrap();
+    let query = "SELECT sql FROM sqlite_master WHERE name = 'trial_intermediate_values'";
+    let sql: String = connection.query_row(query, [], |row| row.get(0)).unwrap();
+    let rename = "ALTER TABLE trial_intermediate_values RENAME TO before";
+    let copy = "INSERT INTO trial_intermediate_values SELECT * FROM before; DROP TABLE before";
+    let create = change(&sql);
+    connection.execute_batch(&format!("{rename}; {create}; {copy}")).unwrap();
 }
 
 #[test]
@@ -76,7 +89,7 @@ fn a_search_whose_disk_was_full_fails_no_trial_and_resumes_as_if_nothing_had_bee
         assert!(error.to_string().contains("the disk is full"), "{error}");
         let stopped = trials(&file);
         assert!(stopped.len() < 6 && stopped.iter().all(|trial| trial.0 != State::Failed), "{stopped:?}");
-        Connection::open(&file).unwrap().execute_batch("DROP TRIGGER full").unwrap();
+        empty_disk(&file);
         run(&file).unwrap();
         assert_eq!(trials(&file), trials(&whole));
     }

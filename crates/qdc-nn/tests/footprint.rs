@@ -91,9 +91,9 @@ fn check(architecture: &Architecture, sparse: bool, reaches: &[usize]) {
     let (shared, inputs) = held(prepare);
     let (run, (network, _adam)) = held(|| train(&inputs));
     let (weights, held_weights) = (counted.weights, 4 * network.weights().len() as u64);
-    let padding = held_weights / 50 + 1024;
+    let allowed = held_weights / 20 + 1024;
     assert!(
-        weights.abs_diff(held_weights) < padding,
+        weights.abs_diff(held_weights) < allowed,
         "weights of {architecture:?}: {weights} for {held_weights}"
     );
     assert!(counted.of_runs(1) >= counted.preparing && counted.preparing >= counted.shared / 3);
