@@ -78,9 +78,9 @@ pub(crate) fn data_hint(error: &qdc_data::Error) -> Option<String> {
         Error::NotDownloaded { name, .. } => Some(format!(
             "fetch it with `qdc data get {name}` in a terminal, or set QDC_DATA to the folder it lies in"
         )),
-        Error::Memory { .. } => {
-            Some("raise memory if it is meant to be that large; otherwise the file is damaged or malicious".into())
-        }
+        Error::Memory { .. } => Some(
+            "raise memory if it is meant to be that large; otherwise the file is damaged or malicious".into(),
+        ),
         error => error.hint().or_else(|| error.core().and_then(hint)),
     }
 }

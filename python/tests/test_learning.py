@@ -115,8 +115,9 @@ def test_a_trial_has_the_same_scores_by_search_by_training_and_by_the_command_li
         scores = {trial: json.loads(value) for trial, value in rows}
     assert len(scores) == 3
     for number, (trial, expected) in enumerate(sorted(scores.items())):
-        command = [sys.executable, "-m", "qdc", "train", "--from", str(study), "--trial", str(number), "--json", "--quiet"]
-        again = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        command = [sys.executable, "-m", "qdc", "train", "--from", str(study), "--trial", str(number)]
+        command += ["--json", "--quiet"]
+        again = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout)
         by_hand = qdc.train(name, "gcn+multiscale", splits=[0, 2], max_steps=20, **settable(again["hyperparameters"]))
         for one in (expected, again["splits"], by_hand["splits"]):
             for split in one:
