@@ -2,7 +2,7 @@
 //!
 //! Read them as the data flows: [`graph`] -> [`transition`], the matrix L -> [`spectrum`] or [`chebyshev`] ->
 //! [`filter`] -> [`kernel`] -> [`sparsify`] -> [`normalize`]. [`rewire`] is the other way to change a graph
-//! (SDRF); [`homophily`], [`dynamics`] and [`bank`] look at L. [`cpu`] chooses the instruction set for all of
+//! (SDRF); [`mod@homophily`], [`dynamics`] and [`bank`] look at L. [`cpu`] chooses the instruction set for all of
 //! them.
 //!
 //! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and

@@ -32,7 +32,7 @@ pub enum View {
     },
     /// The rows of the adjacency; above 12,000 vertices the 512 eigenvectors of largest |lambda|, times lambda.
     Rows,
-    /// [`statistics`] of the vertices.
+    /// `statistics` of the vertices.
     Statistics,
 }
 

@@ -21,9 +21,9 @@ use crate::{Csr, Error, Watch};
 pub(super) const SMALL: usize = 400;
 
 /// Operations in a second of one core, by kind. `bench/spectrum/RESULTS.md` has the runs they were set and
-/// checked by (`cargo run --release -p qdc-core --example eigensolvers`): the full decomposition and
-/// shift-invert come out within a third of their estimates, the filter at half of its estimate where one
-/// round is enough.
+/// checked by (`cargo run --release -p qdc-core --example eigensolvers`): the full decomposition comes out
+/// within a third of its estimate, the filter between two thirds and once and a half where it converges,
+/// shift-invert up to twice and a half on small blocks.
 mod rate {
     /// The full decomposition, counted as 9 n^3.
     pub(super) const DECOMPOSITION: f64 = 25e9;
@@ -128,9 +128,9 @@ impl Survey {
     pub(super) fn filter(&self, matrix: &Csr<f64>, wanted: &Wanted) -> Cost {
         let plan = filter::Plan::new(&self.density, wanted.mu, wanted);
         let (rows, width) = (matrix.rows() as f64, plan.width as f64);
-        // A second round is usual, with half the degree.
-        let products = 1.5 * 4.0 * (plan.degree * matrix.entries()) as f64 * width;
-        let algebra = 2.0 * (11.0 * rows * width * width + 12.0 * width.powi(3));
+        // Most windows need one round; some a second one, with half the degree.
+        let products = 1.125 * 4.0 * (plan.degree * matrix.entries()) as f64 * width;
+        let algebra = 1.5 * (11.0 * rows * width * width + 12.0 * width.powi(3));
         let (counted, counting) = self.counting(matrix.rows());
         Cost {
             method: Method::Filter,
