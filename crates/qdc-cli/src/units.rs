@@ -41,12 +41,12 @@ impl fmt::Display for Bytes {
 
 /// The most memory this process has held, in bytes; `None` where the system does not tell.
 pub(crate) fn peak_memory() -> Option<u64> {
-    kilobytes_after("/proc/self/status", "VmHWM:")
+    qdc_data::kilobytes("/proc/self/status", "VmHWM:")
 }
 
 /// The memory this process holds now, in bytes; `None` where the system does not tell.
 pub(crate) fn current_memory() -> Option<u64> {
-    kilobytes_after("/proc/self/status", "VmRSS:")
+    qdc_data::kilobytes("/proc/self/status", "VmRSS:")
 }
 
 /// The CPU time of all threads that are alive, in seconds; `None` where the system does not tell.
@@ -57,13 +57,6 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
         .filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok())
         .sum();
     Some(nanoseconds as f64 * 1e-9)
-}
-
-fn kilobytes_after(file: &str, key: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 #[cfg(test)]

@@ -194,7 +194,8 @@ fn address_space() -> Option<u64> {
     Some(limit.saturating_sub(kilobytes("/proc/self/status", "VmSize:").unwrap_or(0)))
 }
 
-fn kilobytes(file: &str, key: &str) -> Option<u64> {
+/// The bytes that a file of `/proc` gives in kilobytes after `key`; `None` where the system does not tell.
+pub fn kilobytes(file: &str, key: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;

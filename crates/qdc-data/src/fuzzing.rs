@@ -60,6 +60,30 @@ pub fn generator(bytes: &[u8]) {
     }
 }
 
+/// What Python 2 writes for a small matrix in compressed rows: a sound input for [`pickle`].
+pub fn pickled_matrix() -> Vec<u8> {
+    let mut bytes =
+        b"\x80\x02cscipy.sparse.csr\ncsr_matrix\nq\x01)\x81q\x02}q\x03(U\x06_shapeK\x01K\x02\x86".to_vec();
+    for (name, code, data) in [
+        ("indptr", "i4", vec![0u8, 0, 0, 0, 1, 0, 0, 0]),
+        ("indices", "i4", vec![1, 0, 0, 0]),
+        ("data", "f4", vec![0, 0, 128, 63]),
+    ] {
+        bytes.extend([b'U', name.len() as u8]);
+        bytes.extend(name.bytes());
+        bytes.extend(b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01K");
+        bytes.push(data.len() as u8 / 4);
+        bytes.extend(b"\x85cnumpy\ndtype\nU\x02");
+        bytes.extend(code.bytes());
+        bytes.extend(b"K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T");
+        bytes.extend((data.len() as u32).to_le_bytes());
+        bytes.extend(data);
+        bytes.extend(b"tb");
+    }
+    bytes.extend(b"ub.");
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,33 +125,6 @@ mod tests {
 
     fn sample() -> Csr<f64> {
         Csr::new(3, 3, vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![1.0, 1.0, 2.5, 2.5]).unwrap()
-    }
-
-    /// What Python 2 writes for a small matrix in compressed rows.
-    fn pickled_matrix() -> Vec<u8> {
-        let mut bytes =
-            b"\x80\x02cscipy.sparse.csr\ncsr_matrix\nq\x01)\x81q\x02}q\x03(U\x06_shapeK\x01K\x02\x86"
-                .to_vec();
-        for (name, code, data) in [
-            ("indptr", "i4", vec![0u8, 0, 0, 0, 1, 0, 0, 0]),
-            ("indices", "i4", vec![1, 0, 0, 0]),
-            ("data", "f4", vec![0, 0, 128, 63]),
-        ] {
-            bytes.extend([b'U', name.len() as u8]);
-            bytes.extend(name.bytes());
-            bytes.extend(
-                b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01K",
-            );
-            bytes.push(data.len() as u8 / 4);
-            bytes.extend(b"\x85cnumpy\ndtype\nU\x02");
-            bytes.extend(code.bytes());
-            bytes.extend(b"K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T");
-            bytes.extend((data.len() as u32).to_le_bytes());
-            bytes.extend(data);
-            bytes.extend(b"tb");
-        }
-        bytes.extend(b"ub.");
-        bytes
     }
 
     #[test]

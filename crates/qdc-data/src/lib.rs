@@ -36,7 +36,7 @@ mod source;
 mod spectrum_cache;
 mod splits;
 
-pub use budget::{Budget, read_file, read_text};
+pub use budget::{Budget, kilobytes, read_file, read_text};
 pub use data_dir::{Checked, DataDir, NAMES, PUBLISHED, Place, cache_folder};
 pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};

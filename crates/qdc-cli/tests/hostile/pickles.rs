@@ -1,31 +1,7 @@
 //! Pickles. The command line reads only those whose checksum it knows, so these go to the fuzzers alone.
 
-/// A matrix in compressed rows as Python 2 writes it.
-fn matrix() -> Vec<u8> {
-    let mut bytes =
-        b"\x80\x02cscipy.sparse.csr\ncsr_matrix\nq\x01)\x81q\x02}q\x03(U\x06_shapeK\x01K\x02\x86".to_vec();
-    for (name, code, data) in [
-        ("indptr", "i4", vec![0u8, 0, 0, 0, 1, 0, 0, 0]),
-        ("indices", "i4", vec![1, 0, 0, 0]),
-        ("data", "f4", vec![0, 0, 128, 63]),
-    ] {
-        bytes.extend([b'U', name.len() as u8]);
-        bytes.extend(name.bytes());
-        bytes.extend(b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01K");
-        bytes.push(data.len() as u8 / 4);
-        bytes.extend(b"\x85cnumpy\ndtype\nU\x02");
-        bytes.extend(code.bytes());
-        bytes.extend(b"K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T");
-        bytes.extend((data.len() as u32).to_le_bytes());
-        bytes.extend(data);
-        bytes.extend(b"tb");
-    }
-    bytes.extend(b"ub.");
-    bytes
-}
-
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let whole = matrix();
+    let whole = qdc_data::fuzzing::pickled_matrix();
     let mut seeds: Vec<Vec<u8>> = (1..16).map(|part| whole[..whole.len() * part / 16].to_vec()).collect();
     seeds.push(whole);
     // Neighbours by vertex, with a class of Python's own.

@@ -1,7 +1,7 @@
 //! Columns of a polynomial in L on a device beside the CPU, where somebody brings one.
 //!
 //! The device runs the recurrence on panels of thousands of columns and hands over what may be kept of each. The
-//! rules of sparsification are applied here, on that little, so that they are the CPU's to the letter.
+//! rules of sparsification are applied here, to those entries, by the same code as on the CPU.
 
 use std::ops::Range;
 
@@ -49,9 +49,10 @@ pub struct ColumnWork<'a> {
     pub wanted: ColumnPart,
     /// Whether numbers or their magnitudes are compared.
     pub sign: Sign,
-    /// For each row of M a number, and for each column one: entries whose row has the smaller one are not wanted.
+    /// For each row of M the last vertex of its class. An entry is not wanted if it lies before `first` of
+    /// its column.
     pub last: &'a [u32],
-    /// See `last`.
+    /// For each column the first vertex whose entries are wanted.
     pub first: &'a [u32],
 }
 
@@ -141,7 +142,8 @@ impl Lift<'_> {
     }
 }
 
-/// What a rule may keep of a column: a class of twins counts once, and the column's own class may be one of the largest.
+/// What a rule may keep of a column. A class of twins counts once, and the column's own class may be one of the
+/// largest.
 fn part(rule: &Rule) -> ColumnPart {
     match rule.sparsify {
         Sparsify::TopK(k) => ColumnPart::Largest(k.saturating_add(1)),
