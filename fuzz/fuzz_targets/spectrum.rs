@@ -25,8 +25,8 @@ thread_local! {
     };
 }
 
-// The file of a stored spectrum, which is mapped into memory: the sound one, of which the input's first two bytes tell the
-// length and the others which bits are flipped.
+// The file of a stored spectrum, which is mapped into memory: the sound one, of which the input's first two
+// bytes tell the length and the others which bits are flipped.
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     STORED.with(|Stored { transition, cache, path, sound }| {
         let mut file = sound.clone();

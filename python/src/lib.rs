@@ -1,7 +1,7 @@
 //! `qdc._core`: the crates of qdc as a Python extension.
 //!
-//! Bindings only: what a function means is said in `qdc-core`, what users see is said in `python/qdc`. Inputs arrive
-//! as NumPy arrays that the Python side has sorted out; results leave as arrays that own their memory.
+//! Bindings only: what a function means is said in `qdc-core`, what users see is said in `python/qdc`. Inputs
+//! arrive as NumPy arrays that the Python side has sorted out; results leave as arrays that own their memory.
 
 mod bank;
 mod command_line;

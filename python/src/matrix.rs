@@ -6,7 +6,8 @@ use qdc_core::Csr;
 
 type Untyped<'py> = Bound<'py, PyUntypedArray>;
 
-/// (data, indices, indptr), as `csr_array` takes them; both index arrays of one type, so that SciPy copies neither.
+/// (data, indices, indptr), as `csr_array` takes them; both index arrays of one type, so that SciPy copies
+/// neither.
 pub(crate) type CsrArrays<'py> = (Bound<'py, PyArray1<f64>>, Untyped<'py>, Untyped<'py>);
 
 /// Gives the parts of a matrix to NumPy.

@@ -10,8 +10,8 @@ use crate::units::Bytes;
 
 /// Quantum diffusion convolution on graphs.
 ///
-/// Replaces the graph under a graph neural network by a better one: a sparse, normalised kernel that tells how often a
-/// quantum particle starting at one vertex is seen at another, through a window on the spectrum.
+/// Replaces the graph under a graph neural network by a better one: a sparse, normalised kernel that tells
+/// how often a quantum particle starting at one vertex is seen at another, through a window on the spectrum.
 #[derive(Debug, Parser)]
 #[command(name = "qdc", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Arguments {

@@ -11,8 +11,9 @@ use crate::session::Session;
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DeviceArgument {
-    /// Where the work is done: on a CUDA device where there is one and it gains (auto), on the CPU, or on a CUDA device
-    /// and nowhere else [default: auto; for a trial or a file that says where it was trained, there]
+    /// Where the work is done: on a CUDA device where there is one and it gains (auto), on the CPU, or on a
+    /// CUDA device and nowhere else [default: auto; for a trial or a file that says where it was trained,
+    /// there]
     #[arg(long, value_name = "DEVICE", value_parser = words::<Choice>(&["auto", "cpu", "cuda"]))]
     device: Option<Choice>,
 }

@@ -1,7 +1,8 @@
 //! How a command fails: what happened, what to do about it, and the exit status.
 //!
-//! One rule for the status: 2 where the fault is in what was typed, 1 where it is in what was found (files, data, the
-//! machine), 128 plus the signal's number for an interruption. A reader of our output that went away is no failure.
+//! One rule for the status: 2 where the fault is in what was typed, 1 where it is in what was found (files,
+//! data, the machine), 128 plus the signal's number for an interruption. A reader of our output that went
+//! away is no failure.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -92,8 +93,8 @@ impl Failure {
             Kind::Interrupted => signals::status(),
             Kind::ReaderGone => 0,
         };
-        // A signal may end the process while the command itself reports the same: whoever comes second waits until
-        // the first has said everything, for its return ends the process.
+        // A signal may end the process while the command itself reports the same: whoever comes second waits
+        // until the first has said everything, for its return ends the process.
         let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
         if self.kind == Kind::ReaderGone || std::mem::replace(&mut *reported, true) {
             return status;

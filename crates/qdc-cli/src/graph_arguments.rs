@@ -36,8 +36,8 @@ pub(crate) struct DatasetArguments {
     dataset: OsString,
     #[command(flatten)]
     edges: EdgeArguments,
-    /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own
-    /// [default: the dataset's own; 48/32/20 where it has none]
+    /// Make ten random splits with these percentages of training, validation and test, in place of the
+    /// dataset's own [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
     split: Option<Shares>,
     /// Fixes every random choice

@@ -59,8 +59,8 @@ impl FromStr for FilterArgument {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Kernel")]
 pub(crate) struct KernelArguments {
-    /// The function of the eigenvalue: gaussian (QDC), band (BPDC), ppr (personalised PageRank), heat, or a FILE.toml
-    /// with a filter or a sum of filters, such as qdc train --save-filter writes
+    /// The function of the eigenvalue: gaussian (QDC), band (BPDC), ppr (personalised PageRank), heat, or a
+    /// FILE.toml with a filter or a sum of filters, such as qdc train --save-filter writes
     #[arg(long, value_name = "FILTER", default_value = "gaussian", value_parser = FilterArgument::from_str)]
     filter: FilterArgument,
     /// Centre of the gaussian or the band

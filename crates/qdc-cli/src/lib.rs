@@ -1,8 +1,8 @@
 //! `qdc`: quantum diffusion convolution on graphs, from the command line.
 //!
-//! Arguments are parsed here, resolved into a `Session`, and handed to one command. Data goes to stdout
-//! or a file, talk goes to stderr; the exit status is 0 for success, 2 where the fault is in what was typed, 1 where it
-//! is in what was found, 128 plus the number of the signal that ended it.
+//! Arguments are parsed here, resolved into a `Session`, and handed to one command. Data goes to stdout or a
+//! file, talk goes to stderr; the exit status is 0 for success, 2 where the fault is in what was typed, 1
+//! where it is in what was found, 128 plus the number of the signal that ended it.
 
 mod arguments;
 mod commands;

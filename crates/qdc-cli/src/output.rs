@@ -1,7 +1,7 @@
 //! What a command says: results on stdout as text for people or one JSON object for programs, talk on stderr.
 //!
-//! A failed write is never a panic: on stdout it is a [`Failure`], on stderr it is dropped. Text that came from files
-//! may hold control characters, which could rewrite the terminal; they are shown escaped.
+//! A failed write is never a panic: on stdout it is a [`Failure`], on stderr it is dropped. Text that came
+//! from files may hold control characters, which could rewrite the terminal; they are shown escaped.
 
 use std::borrow::Cow;
 use std::io::Write;

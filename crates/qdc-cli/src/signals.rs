@@ -1,8 +1,8 @@
 //! SIGINT, SIGTERM and SIGHUP: the first one asks the work to stop, and the process ends within a second of it.
 //!
-//! Work looks at the stop flag between its steps and ends by itself, with its own words. Where a step takes longer
-//! (a factorisation, a stalled read), or a second signal comes, the process ends here: temporary files are removed
-//! first, and the exit status is 128 plus the signal's number either way.
+//! Work looks at the stop flag between its steps and ends by itself, with its own words. Where a step takes
+//! longer (a factorisation, a stalled read), or a second signal comes, the process ends here: temporary files
+//! are removed first, and the exit status is 128 plus the signal's number either way.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -28,8 +28,8 @@ pub(crate) struct TrainingArguments {
     /// What the scores are, and what decides which step is the best [default: the dataset's usual one; accuracy]
     #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
     metric: Option<Metric>,
-    /// Which step is the best: the one with the best metric on validation, or with the lowest loss [default: metric;
-    /// loss for a bank or a window]
+    /// Which step is the best: the one with the best metric on validation, or with the lowest loss [default:
+    /// metric; loss for a bank or a window]
     #[arg(long, value_parser = words::<Criterion>(&["metric", "loss"]))]
     stop: Option<Criterion>,
 }

@@ -112,7 +112,8 @@ impl Filter {
         Self(Shape::Custom { name: name.into(), function: Arc::new(function) })
     }
 
-    /// w_1 P_1(E) + w_2 P_2(E) + ..., with finite weights of either sign; a sum among the terms becomes its own terms.
+    /// w_1 P_1(E) + w_2 P_2(E) + ..., with finite weights of either sign; a sum among the terms becomes its
+    /// own terms.
     ///
     /// ```
     /// use qdc_core::Filter;
@@ -176,8 +177,8 @@ impl Filter {
         }
     }
 
-    /// The parameters by the names users type; empty for a custom filter. Those of a sum have the number of their term:
-    /// `weight_1`, `mu_1`, and so on.
+    /// The parameters by the names users type; empty for a custom filter. Those of a sum have the number of
+    /// their term: `weight_1`, `mu_1`, and so on.
     pub fn parameters(&self) -> BTreeMap<String, f64> {
         let named = match &self.0 {
             Shape::Gaussian { mu, sigma } => vec![("mu", *mu), ("sigma", *sigma)],
@@ -196,8 +197,8 @@ impl Filter {
         named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The centre of the filter, where the nearest pairs are looked for: mu, or 1 for PageRank and heat; of a sum that
-    /// of the term with the largest |weight|, the first of equals.
+    /// The centre of the filter, where the nearest pairs are looked for: mu, or 1 for PageRank and heat; of a
+    /// sum that of the term with the largest |weight|, the first of equals.
     pub fn centre(&self) -> Option<f64> {
         match &self.0 {
             Shape::Gaussian { mu, .. } | Shape::Band { mu, .. } => Some(*mu),

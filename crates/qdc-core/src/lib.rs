@@ -2,8 +2,8 @@
 //!
 //! Read them as the data flows: [`graph`] -> [`transition`], the matrix L -> [`spectrum`] or [`chebyshev`] ->
 //! [`filter`] -> [`kernel`] -> [`sparsify`] -> [`normalize`]. [`rewire`] is the other way to change a graph
-//! (SDRF); [`mod@homophily`], [`dynamics`] and [`bank`] look at L. [`cpu`] chooses the instruction set for all of
-//! them.
+//! (SDRF); [`mod@homophily`], [`dynamics`] and [`bank`] look at L. [`cpu`] chooses the instruction set for
+//! all of them.
 //!
 //! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and
 //! return a report of what was really done.

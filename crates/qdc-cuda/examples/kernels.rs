@@ -1,8 +1,9 @@
 //! The time of a kernel on the device: the measurement behind bench/gpu.
 //!
-//! `kernels GRAPH [--sigma 0.1] [--top-k K] [--f32] [--times 3] [--cpu]`, GRAPH a dataset's .npz or a generator, prints
-//! one JSON object. The mu is 0.3; without --top-k entries of at least 1e-4 are kept. The device is opened before; the
-//! seconds are from the graph in memory to the finished kernel in memory, the least of all.
+//! `kernels GRAPH [--sigma 0.1] [--top-k K] [--f32] [--times 3] [--cpu]`, GRAPH a dataset's .npz or a
+//! generator, prints one JSON object. The mu is 0.3; without --top-k entries of at least 1e-4 are kept. The
+//! device is opened before; the seconds are from the graph in memory to the finished kernel in memory, the
+//! least of all.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,8 +1,9 @@
-//! The time of one training step of ten splits on the device, evaluation included: the measurement behind bench/gpu.
+//! The time of one training step of ten splits on the device, evaluation included: the measurement behind
+//! bench/gpu.
 //!
-//! `steps DATASET.npz gcn|gat [--matrix SCIPY.npz] [--hidden 64] [--heads 4] [--steps 300]` prints one JSON object. The
-//! time of a step is the difference between a long and a short training, so that what is done once (memory, copies,
-//! starting weights) is not part of it; `batch_seconds` is the whole of the long one.
+//! `steps DATASET.npz gcn|gat [--matrix SCIPY.npz] [--hidden 64] [--heads 4] [--steps 300]` prints one JSON
+//! object. The time of a step is the difference between a long and a short training, so that what is done
+//! once (memory, copies, starting weights) is not part of it; `batch_seconds` is the whole of the long one.
 
 #![allow(clippy::print_stdout)]
 

@@ -20,8 +20,8 @@ pub struct ColumnDevice {
 }
 
 impl ColumnDevice {
-    /// The first device that is found, opened when there is work that is worth it. Small work and what the device
-    /// cannot do are left to the CPU.
+    /// The first device that is found, opened when there is work that is worth it. Small work and what the
+    /// device cannot do are left to the CPU.
     pub fn if_worth_it() -> Self {
         Self { device: OnceLock::new(), insists: false }
     }

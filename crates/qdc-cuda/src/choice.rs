@@ -37,7 +37,8 @@ impl FromStr for Choice {
 }
 
 impl Choice {
-    /// The device on which columns of kernels are made, if any: under `auto` one that is opened for large work only.
+    /// The device on which columns of kernels are made, if any: under `auto` one that is opened for large
+    /// work only.
     ///
     /// # Errors
     /// If `cuda` was asked for and there is no device that works.

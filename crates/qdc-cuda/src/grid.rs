@@ -1,5 +1,5 @@
-//! How work is cut: the grids and blocks of kernels, and the parts of gradients. It depends on the network and its matrices,
-//! and not on the batch: so do the orders of all sums.
+//! How work is cut: the grids and blocks of kernels, and the parts of gradients. It depends on the network
+//! and its matrices, and not on the batch: so do the orders of all sums.
 
 use std::ops::Range;
 
@@ -57,8 +57,8 @@ pub(crate) fn sites(program: &Program<f32>) -> Result<(Vec<Site>, u64), Error> {
     Ok((sites, offset))
 }
 
-/// The grid and block of a kernel over the entries of rows: threads x are groups of four columns, y parts of a row, z
-/// rows. Long rows are cut into more parts; it depends on the matrix and not on the batch.
+/// The grid and block of a kernel over the entries of rows: threads x are groups of four columns, y parts of
+/// a row, z rows. Long rows are cut into more parts; it depends on the matrix and not on the batch.
 pub(crate) fn spread(chunks: u32, rows: u32, entries: u64, runs: u32) -> ((u32, u32, u32), (u32, u32, u32)) {
     let across = chunks.clamp(1, 64);
     let average = (entries / u64::from(rows.max(1))) as u32;

@@ -23,8 +23,8 @@ pub(crate) struct Launch {
     argument: Vec<u64>,
 }
 
-/// Structures that a kernel takes: `repr(C)`, of numbers only, aligned to and a multiple of eight bytes, and laid out as
-/// in `device/*.cu`.
+/// Structures that a kernel takes: `repr(C)`, of numbers only, aligned to and a multiple of eight bytes, and
+/// laid out as in `device/*.cu`.
 ///
 /// # Safety
 /// Whoever implements it promises just that.
@@ -50,7 +50,8 @@ impl Launch {
     pub(crate) fn enqueue(&self, stream: &CudaStream) -> Result<(), Error> {
         let mut parameters = [self.argument.as_ptr().cast_mut().cast::<c_void>()];
         // SAFETY: each kernel takes one structure, of which the driver copies the bytes before it returns; the pointers in
-        // it lead into the allocation of the batch, which outlives the stream's work (`training.rs` synchronises).
+        // it lead into the allocation of the batch, which outlives the stream's work (`training.rs`
+        // synchronises).
         unsafe {
             result::launch_kernel(
                 self.function.cu_function(),

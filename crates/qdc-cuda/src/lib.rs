@@ -1,12 +1,12 @@
 //! Work on a CUDA device that is found at run time.
 //!
-//! Nothing of CUDA is needed to build this crate, and none to run it: the driver is loaded when a [`Device`] is asked for,
-//! and where there is none the caller stays on the CPU. The kernels lie in `device/`, each source beside the PTX it
-//! compiles to (`ptx.py`); the driver compiles that for the GPU it finds.
+//! Nothing of CUDA is needed to build this crate, and none to run it: the driver is loaded when a [`Device`]
+//! is asked for, and where there is none the caller stays on the CPU. The kernels lie in `device/`, each
+//! source beside the PTX it compiles to (`ptx.py`); the driver compiles that for the GPU it finds.
 //!
-//! [`ColumnDevice`] makes the columns of kernels in panels, of which only what is kept comes back.
-//! A device is a [`qdc_nn::Trainer`]: it trains a batch of runs that share the graph and the network's shape, such as all
-//! splits and seeds of a trial. A run gives the same bytes whichever runs share its batch.
+//! [`ColumnDevice`] makes the columns of kernels in panels, of which only what is kept comes back. A device
+//! is a [`qdc_nn::Trainer`]: it trains a batch of runs that share the graph and the network's shape, such as
+//! all splits and seeds of a trial. A run gives the same bytes whichever runs share its batch.
 
 mod accelerator;
 mod choice;

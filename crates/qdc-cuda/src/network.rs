@@ -233,8 +233,8 @@ impl<'a> DeviceNetwork<'a> {
                 };
                 launches.push(self.back(relu));
             } else {
-                // The derivative of a sum: towers share the gradient of it. Their last activation is the identity, so
-                // none of them changes it.
+                // The derivative of a sum: towers share the gradient of it. Their last activation is the
+                // identity, so none of them changes it.
                 self.backward_chain(chain, stages, None, self.sum.map(|sum| sum.gradient), launches);
             }
         }

@@ -1,4 +1,5 @@
-//! Columns of a polynomial in L on the device: panels of hundreds of columns, and only what may be kept comes back.
+//! Columns of a polynomial in L on the device: panels of hundreds of columns, and only what may be kept comes
+//! back.
 //!
 //! While the host sparsifies what came of one panel, the device works on the next.
 

@@ -1,4 +1,5 @@
-//! Memory by plan: arrays are placed one after the other in one allocation, whose size is known before it is made.
+//! Memory by plan: arrays are placed one after the other in one allocation, whose size is known before it is
+//! made.
 //!
 //! The same code runs twice: first with a dry [`Room`], which only counts, then with the real one.
 

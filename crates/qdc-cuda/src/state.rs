@@ -1,5 +1,5 @@
-//! The structures that host and kernels share. Fields, order and meaning are those of `device/*.cu`; addresses are
-//! numbers on this side.
+//! The structures that host and kernels share. Fields, order and meaning are those of `device/*.cu`;
+//! addresses are numbers on this side.
 
 #![allow(unsafe_code)] // the promise of `Argument`
 

@@ -33,8 +33,8 @@ impl Trainer for Device {
         self.name()
     }
 
-    /// Trains the runs together, in several batches where the device's memory asks for it. Scores are accuracies: other
-    /// metrics are for the CPU.
+    /// Trains the runs together, in several batches where the device's memory asks for it. Scores are
+    /// accuracies: other metrics are for the CPU.
     fn train(
         &self,
         batch: &Batch<'_>,

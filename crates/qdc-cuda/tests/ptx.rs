@@ -1,5 +1,5 @@
-//! The PTX in the repository is what its source compiles to. No GPU is needed, only NVRTC from Python's package; where
-//! that is missing the test says that it is skipped, and passes.
+//! The PTX in the repository is what its source compiles to. No GPU is needed, only NVRTC from Python's
+//! package; where that is missing the test says that it is skipped, and passes.
 
 #![allow(clippy::print_stderr)]
 

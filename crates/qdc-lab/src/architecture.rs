@@ -30,8 +30,8 @@ struct Joined {
 
 /// The network of a model with these hyper-parameters.
 ///
-/// A single tower ends in the classes. Several end in their hidden width each; where they are added, in that of the
-/// first.
+/// A single tower ends in the classes. Several end in their hidden width each; where they are added, in that
+/// of the first.
 pub fn architecture(values: &Hyperparameters, classes: usize) -> Architecture {
     let kinds = values.model().towers();
     let combinator = (kinds.len() > 1).then(|| values.of_model::<Joined>().combinator);

@@ -1,7 +1,7 @@
 //! The bank of windows and the learned window as models: presets and their channels.
 //!
-//! A preset is a whole configuration; a hyper-parameter that is set takes the place of the preset's. Presets were found
-//! on the nine datasets of the published table: on others they are untested.
+//! A preset is a whole configuration; a hyper-parameter that is set takes the place of the preset's. Presets
+//! were found on the nine datasets of the published table: on others they are untested.
 
 mod prepared;
 
@@ -223,8 +223,8 @@ impl ChannelSet {
     }
 }
 
-/// The channel of a bank that belongs to the vertices of one graph, if it has one: such a bank says nothing about
-/// another graph.
+/// The channel of a bank that belongs to the vertices of one graph, if it has one: such a bank says nothing
+/// about another graph.
 pub(crate) fn vertex_channel(values: &Hyperparameters) -> Result<Option<Channel>, Error> {
     if !values.model().has(|tower| tower.network == NetworkKind::Bank) {
         return Ok(None);
@@ -233,11 +233,11 @@ pub(crate) fn vertex_channel(values: &Hyperparameters) -> Result<Option<Channel>
     Ok(channels.into_iter().find(Channel::names_vertices))
 }
 
-/// The channels of a preset for a graph and its features, as matrices: what its network learns from, for use in any
-/// other library.
+/// The channels of a preset for a graph and its features, as matrices: what its network learns from, for use
+/// in any other library.
 ///
-/// Gives the names of the channels and their matrices, in order. Cost: one Chebyshev pass over the features for each
-/// graph; all eigenpairs for `ranks`.
+/// Gives the names of the channels and their matrices, in order. Cost: one Chebyshev pass over the features
+/// for each graph; all eigenpairs for `ranks`.
 ///
 /// ```
 /// use qdc_core::{EdgeRule, Features, Graph, Resources, Watch};

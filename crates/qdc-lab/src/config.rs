@@ -145,8 +145,8 @@ pub(crate) fn read_toml(path: &Path) -> Result<String, String> {
     }
 }
 
-/// What a TOML text says. Numbers that are not finite are refused here: in JSON, which values are kept in, they would
-/// become null, which stands for a value that is not set.
+/// What a TOML text says. Numbers that are not finite are refused here: in JSON, which values are kept in,
+/// they would become null, which stands for a value that is not set.
 pub(crate) fn parse_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some((name, number)) = table.iter().find_map(|(name, value)| Some((name, not_finite(value)?))) {

@@ -34,8 +34,9 @@ pub struct Ensemble {
 impl Ensemble {
     /// Asks all networks of some runs together, split by split: seeds of one run, or the runs of several trials.
     ///
-    /// The class probabilities of the networks trained on a split are averaged and scored on its vertices. The runs
-    /// must have kept their probabilities ([`crate::Keep::probabilities`]); `None` where none has any.
+    /// The class probabilities of the networks trained on a split are averaged and scored on its vertices.
+    /// The runs must have kept their probabilities ([`crate::Keep::probabilities`]); `None` where none has
+    /// any.
     pub fn of(runs: &[&Run], dataset: &Dataset, metric: Metric) -> Option<Self> {
         let mut by_split: BTreeMap<usize, Vec<&[f32]>> = BTreeMap::new();
         for run in runs {

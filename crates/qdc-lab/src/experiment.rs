@@ -1,7 +1,7 @@
 //! An experiment as a record: all that decides its result, as one value with a hash.
 //!
-//! Two experiments with the same record give the same numbers on the same kind of machine. The route of a kernel, the
-//! device, the number of threads and the memory allowed are no part of it.
+//! Two experiments with the same record give the same numbers on the same kind of machine. The route of a
+//! kernel, the device, the number of threads and the memory allowed are no part of it.
 
 use std::collections::BTreeMap;
 

@@ -34,8 +34,8 @@ pub fn read_filter(path: &Path) -> Result<Filter, Error> {
     Ok(file.filter)
 }
 
-/// Saves the window learned on the split that did best on validation (the first of equals); `None` where no window was
-/// learned.
+/// Saves the window learned on the split that did best on validation (the first of equals); `None` where no
+/// window was learned.
 ///
 /// # Errors
 /// If the file cannot be written.

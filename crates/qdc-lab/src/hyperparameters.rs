@@ -1,8 +1,8 @@
 //! The hyper-parameters: names, ranges, defaults and meanings, in one table.
 //!
 //! The table feeds `--set`, help texts, search spaces, study files, Python and the documentation. A
-//! [`Hyperparameters`] holds a checked value for every name that applies to its model; it cannot hold another. Whoever
-//! uses them reads them as a struct of the types it needs ([`Hyperparameters::of_tower`]).
+//! [`Hyperparameters`] holds a checked value for every name that applies to its model; it cannot hold
+//! another. Whoever uses them reads them as a struct of the types it needs ([`Hyperparameters::of_tower`]).
 
 mod domain;
 mod name;
@@ -20,8 +20,8 @@ pub use domain::{Domain, Value};
 pub use name::Name;
 pub use table::{Entry, Of, TABLE};
 
-/// Of each pair one can be set, and the one set last counts: a row's largest entries or all above a threshold, and the
-/// two kernels of GDC.
+/// Of each pair one can be set, and the one set last counts: a row's largest entries or all above a
+/// threshold, and the two kernels of GDC.
 const RIVALS: [(&str, &str); 2] = [("epsilon", "top_k"), ("alpha", "time")];
 
 /// Checked values for the hyper-parameters of one model.
@@ -118,8 +118,8 @@ impl Hyperparameters {
         self.fill(own.map(|(name, value)| (name.line, value.clone())).collect())
     }
 
-    /// Those of a tower, counting from 0, as the fields of `T`: its own, and where it has none of its own, those of all
-    /// towers.
+    /// Those of a tower, counting from 0, as the fields of `T`: its own, and where it has none of its own,
+    /// those of all towers.
     ///
     /// # Panics
     /// If `T` wants a field that the tower has not, or in another type than the table's.

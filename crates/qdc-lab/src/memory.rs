@@ -93,8 +93,8 @@ pub(crate) struct Budget {
     base: u64,
     taken: Mutex<u64>,
     freed: Condvar,
-    /// Held by the one run whose size is not yet known for certain. It may have to wait for others to end, and those
-    /// wait for nothing.
+    /// Held by the one run whose size is not yet known for certain. It may have to wait for others to end,
+    /// and those wait for nothing.
     sizing: Mutex<()>,
 }
 
@@ -148,8 +148,8 @@ impl Budget {
         }
     }
 
-    /// The right to learn how large a run is and to make its rewirings; without a limit there is nothing to wait for.
-    /// `spare` is given up before the run waits.
+    /// The right to learn how large a run is and to make its rewirings; without a limit there is nothing to
+    /// wait for. `spare` is given up before the run waits.
     pub(crate) fn size<'a>(&'a self, spare: &'a dyn Spare) -> Sizing<'a> {
         let alone = self.limit.map(|_| self.sizing.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         Sizing { budget: self, spare, alone, bytes: 0 }
@@ -169,7 +169,8 @@ pub(crate) struct Sizing<'a> {
 }
 
 impl<'a> Sizing<'a> {
-    /// Takes what one network needs; gives up spare memory for it, and waits as long as other runs hold the rest.
+    /// Takes what one network needs; gives up spare memory for it, and waits as long as other runs hold the
+    /// rest.
     ///
     /// # Errors
     /// If it would not fit alone, or the watch asks to stop.
@@ -193,8 +194,8 @@ impl<'a> Sizing<'a> {
         Ok(())
     }
 
-    /// Ends the sizing of a run that was taken in: takes what training `wanted` networks at once needs, or as many of
-    /// them as fit beside other runs. Gives the share, and their number.
+    /// Ends the sizing of a run that was taken in: takes what training `wanted` networks at once needs, or as
+    /// many of them as fit beside other runs. Gives the share, and their number.
     pub(crate) fn settle(mut self, needs: &Needs, wanted: usize) -> (Share<'a>, usize) {
         let budget = self.budget;
         self.alone = None;

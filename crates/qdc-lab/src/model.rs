@@ -1,8 +1,8 @@
 //! Models: one or more towers, each a network over a rewiring of the graph.
 //!
-//! A tower is spelled as its network, then `+` and what is done to the graph: `gcn`, `gat+qdc`. Towers are joined by
-//! `/`: `gcn/gcn+qdc/gcn+qdc`. `gcn+multiscale` is short for `gcn/gcn+qdc`. A name is parsed once, into a list of
-//! towers; nothing else looks at names.
+//! A tower is spelled as its network, then `+` and what is done to the graph: `gcn`, `gat+qdc`. Towers are
+//! joined by `/`: `gcn/gcn+qdc/gcn+qdc`. `gcn+multiscale` is short for `gcn/gcn+qdc`. A name is parsed once,
+//! into a list of towers; nothing else looks at names.
 
 use std::fmt;
 use std::str::FromStr;

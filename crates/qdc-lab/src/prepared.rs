@@ -58,7 +58,8 @@ impl Prepared {
     /// There are to be `runs` runs, as many of them at once as fit; the weights of `results` of them are kept.
     ///
     /// # Errors
-    /// More memory needed than allowed, with the figure; whatever a rewiring or a channel refuses; a stop asked for.
+    /// More memory needed than allowed, with the figure; whatever a rewiring or a channel refuses; a stop
+    /// asked for.
     #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
     pub(crate) fn ready<'a>(
         values: &Hyperparameters,
@@ -105,8 +106,8 @@ impl Prepared {
         Schedule { learning_rate, weight_decay, max_steps, stopping, metric }
     }
 
-    /// Trains the runs given, `at_once` at the same time: layers by `trainer`, banks on rayon's current pool. See
-    /// [`Trainer::train`].
+    /// Trains the runs given, `at_once` at the same time: layers by `trainer`, banks on rayon's current pool.
+    /// See [`Trainer::train`].
     #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
     pub(crate) fn train(
         &self,

@@ -282,8 +282,8 @@ fn plain(graph: &Graph, self_loop: f64) -> Result<(Csr<f64>, RewiringReport), Er
     Ok((matrix, report))
 }
 
-/// The matrix in single precision with an entry at every diagonal place, as attention wants it; an added one is the
-/// mean of its row, and 1 in an empty row.
+/// The matrix in single precision with an entry at every diagonal place, as attention wants it; an added one
+/// is the mean of its row, and 1 in an empty row.
 pub(crate) fn with_self_loops(matrix: &Csr<f64>) -> Csr<f32> {
     let (nodes, mut pointers) = (matrix.rows(), vec![0]);
     let mut indices = Vec::with_capacity(matrix.entries() + nodes);

@@ -1,4 +1,5 @@
-//! The rewirings of one dataset: made when first asked for, the last few kept, within the memory that all runs share.
+//! The rewirings of one dataset: made when first asked for, the last few kept, within the memory that all
+//! runs share.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -91,8 +92,8 @@ impl<'a> Rewirings<'a> {
         }
     }
 
-    /// Uses these resources: the memory that the program, the dataset and all runs on it may take together, the route of
-    /// kernels, and eigenpairs that are stored or given.
+    /// Uses these resources: the memory that the program, the dataset and all runs on it may take together,
+    /// the route of kernels, and eigenpairs that are stored or given.
     pub fn with_resources(mut self, resources: Resources) -> Self {
         self.budget = Budget::new(resources.memory, memory::of_dataset(self.dataset));
         self.resources = Resources { memory: self.budget.for_runs(), ..resources };
@@ -124,8 +125,8 @@ impl<'a> Rewirings<'a> {
         self
     }
 
-    /// Does heavy work where it belongs. Nothing in it may wait for another run: a thread of the pool that waits for its
-    /// own work can be given any other.
+    /// Does heavy work where it belongs. Nothing in it may wait for another run: a thread of the pool that
+    /// waits for its own work can be given any other.
     pub(crate) fn compute<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         match self.pool {
             Some(pool) => pool.install(work),
@@ -160,12 +161,12 @@ impl<'a> Rewirings<'a> {
         self.budget.size(&self.kept)
     }
 
-    /// A matrix for each tower of a model; none if no tower looks at the graph. An MLP among others gets the transition
-    /// matrix and leaves it alone.
+    /// A matrix for each tower of a model; none if no tower looks at the graph. An MLP among others gets the
+    /// transition matrix and leaves it alone.
     ///
-    /// The memory for it and for one run is taken first: by the most entries there can be, or, where that would be too
-    /// much, by some rows of each kernel; then again when the sizes are known. The weights of `results` runs are to be
-    /// kept.
+    /// The memory for it and for one run is taken first: by the most entries there can be, or, where that
+    /// would be too much, by some rows of each kernel; then again when the sizes are known. The weights of
+    /// `results` runs are to be kept.
     ///
     /// # Errors
     /// More memory needed than allowed, with the figure; whatever a rewiring refuses; a stop asked for.

@@ -30,8 +30,8 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// The rule a model was found with: the published one, and for banks and windows at most 400 steps and the step of
-    /// lowest validation loss.
+    /// The rule a model was found with: the published one, and for banks and windows at most 400 steps and
+    /// the step of lowest validation loss.
     pub fn of(model: &Model) -> Self {
         if !model.is_bank() {
             return Self::default();
@@ -165,8 +165,8 @@ pub struct Run {
     pub weights: Vec<Option<Vec<f32>>>,
     /// The steps of each split in the record's order, where they were to be kept.
     pub curves: Vec<Vec<Step>>,
-    /// The probability of every class for every vertex (row-major) after each split in the record's order, where it was
-    /// to be kept and a step had a finite loss.
+    /// The probability of every class for every vertex (row-major) after each split in the record's order,
+    /// where it was to be kept and a step had a finite loss.
     pub probabilities: Vec<Option<Vec<f32>>>,
     /// The network, to be filled with weights that were kept.
     pub(crate) network: Option<Arc<Prepared>>,
@@ -181,15 +181,16 @@ impl Run {
     }
 }
 
-/// Trains a model on the splits asked for with every seed, as many runs at once as `trainer` and the memory allow.
+/// Trains a model on the splits asked for with every seed, as many runs at once as `trainer` and the memory
+/// allow.
 ///
-/// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it ends, in any
-/// order; if it breaks, no further split begins, and the record says that the run was stopped. The result of a split
-/// does not depend on the other splits, the other seeds or the number of threads.
+/// The rewirings are made (or found in `rewirings`) once and shared. `on_split` hears of each split as it
+/// ends, in any order; if it breaks, no further split begins, and the record says that the run was stopped.
+/// The result of a split does not depend on the other splits, the other seeds or the number of threads.
 ///
 /// # Errors
-/// A split that is not there or cannot be trained on; features that are not finite; more memory needed than allowed;
-/// whatever a rewiring refuses; a stop asked for.
+/// A split that is not there or cannot be trained on; features that are not finite; more memory needed than
+/// allowed; whatever a rewiring refuses; a stop asked for.
 pub fn train(
     training: &Training<'_>,
     rewirings: &Rewirings<'_>,

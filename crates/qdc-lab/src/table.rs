@@ -1,7 +1,8 @@
 //! The table: experiments by rows, datasets by columns, made from study files.
 //!
-//! A cell is the test score of the trial that is best on validation: its mean over splits and seeds, and the standard
-//! deviation over splits. Unlike experiments have rows of their own: other models, other spaces, other studies.
+//! A cell is the test score of the trial that is best on validation: its mean over splits and seeds, and the
+//! standard deviation over splits. Unlike experiments have rows of their own: other models, other spaces,
+//! other studies.
 
 use std::collections::BTreeMap;
 
@@ -251,8 +252,8 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
     })
 }
 
-/// Whether the report of a kernel is that of the identity: by its diagonal, or where an earlier version did not measure
-/// that, by an entry for each vertex and no more.
+/// Whether the report of a kernel is that of the identity: by its diagonal, or where an earlier version did
+/// not measure that, by an entry for each vertex and no more.
 fn nearly_identity(kernel: &Value) -> bool {
     match (kernel["diagonal_share"].as_f64(), kernel["entries"].as_u64(), kernel["nodes"].as_u64()) {
         (Some(share), ..) => 1.0 - share < NEARLY_NOTHING,

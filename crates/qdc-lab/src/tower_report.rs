@@ -1,5 +1,5 @@
-//! What the matrix of a tower really is: how dense, how much of it is diagonal, which labels it joins, and how it was
-//! made.
+//! What the matrix of a tower really is: how dense, how much of it is diagonal, which labels it joins, and
+//! how it was made.
 
 use qdc_core::{Recipe, Route};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! The bank and the learned window as models: every preset trains, is tried once by its space, is saved and predicts.
+//! The bank and the learned window as models: every preset trains, is tried once by its space, is saved and
+//! predicts.
 
 use std::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
 //! The time of one training step with its evaluation of the bank `ends`, on one thread: the measurement behind
 //! bench/train/bank.py.
 //!
-//! `bank_steps DATASET [STEPS]` (a dataset of the folder QDC_DATA) prints one JSON object. Time is the CPU time of the
-//! thread; the least of the steps but the first is given, as for the peer.
+//! `bank_steps DATASET [STEPS]` (a dataset of the folder QDC_DATA) prints one JSON object. Time is the CPU
+//! time of the thread; the least of the steps but the first is given, as for the peer.
 
 #![allow(clippy::print_stdout)]
 

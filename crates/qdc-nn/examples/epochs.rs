@@ -1,8 +1,8 @@
 //! The time of one training epoch with its evaluation, on one thread: the measurement behind bench/train.
 //!
-//! `epochs DATASET.npz gcn|gat [--matrix SCIPY.npz] [--hidden 64] [--heads 4] [--epochs 300] [--seconds 8]` prints one JSON
-//! object. Time is the CPU time of the thread, so that other work on the machine counts little; the least of the epochs
-//! but the first is given, as for the peers.
+//! `epochs DATASET.npz gcn|gat [--matrix SCIPY.npz] [--hidden 64] [--heads 4] [--epochs 300] [--seconds 8]`
+//! prints one JSON object. Time is the CPU time of the thread, so that other work on the machine counts
+//! little; the least of the epochs but the first is given, as for the peers.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,7 +1,7 @@
 //! Arrays that begin at a cache line, the large ones in large pages where the system gives them.
 //!
-//! A vector of 64 bytes that straddles two lines costs two accesses; the allocator promises 16 bytes only, and gives
-//! large arrays no more than that.
+//! A vector of 64 bytes that straddles two lines costs two accesses; the allocator promises 16 bytes only,
+//! and gives large arrays no more than that.
 
 use std::ops::{Deref, DerefMut};
 
@@ -30,8 +30,8 @@ impl<T: Real> Aligned<T> {
     }
 }
 
-/// Where a line begins within the first `spare` numbers of `room`. It may not be known (the documentation of `align_offset` allows that): then the array
-/// just is not aligned.
+/// Where a line begins within the first `spare` numbers of `room`. It may not be known (the documentation of
+/// `align_offset` allows that): then the array just is not aligned.
 fn first_of_line<T>(room: &[T], spare: usize) -> usize {
     room.as_ptr().align_offset(LINE).min(spare)
 }

@@ -43,8 +43,8 @@ pub enum Combinator {
     Concat,
 }
 
-/// A network: one tower that ends in the classes, or several that are combined, passed through a ReLU and read out
-/// linearly.
+/// A network: one tower that ends in the classes, or several that are combined, passed through a ReLU and
+/// read out linearly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
     /// At least one; tower t runs over matrix t.

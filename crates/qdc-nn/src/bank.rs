@@ -5,8 +5,9 @@
 //! y_k = h_k / |h_k|, row by row      (or h_k itself)
 //! logits = concat_k(K softmax(a)_k relu(y_k)), dropped out, times R, plus bias
 //! ```
-//! ReLU commutes with the positive shares, so the sum over channels of share_k drop(relu(y_k)) R_k is the same, and the
-//! wide concatenation never exists. The window network is the bank of one channel whose filter is learned.
+//! ReLU commutes with the positive shares, so the sum over channels of share_k drop(relu(y_k)) R_k is the
+//! same, and the wide concatenation never exists. The window network is the bank of one channel whose filter
+//! is learned.
 
 mod channel;
 mod footprint;

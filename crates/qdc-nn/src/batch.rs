@@ -45,8 +45,8 @@ pub trait Trainer: fmt::Debug + Sync {
 
     /// Trains the runs of a batch; the results stand in the order of the runs.
     ///
-    /// `on_end` hears of each run as it ends, in any order; if it breaks, no further run begins, and those that were not
-    /// finished have no result.
+    /// `on_end` hears of each run as it ends, in any order; if it breaks, no further run begins, and those
+    /// that were not finished have no result.
     ///
     /// # Errors
     /// Those of [`train_split`], and of the device.

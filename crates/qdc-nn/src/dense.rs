@@ -1,8 +1,9 @@
 //! Dense products of strided matrices.
 //!
-//! `gemm` is at its best where all three sizes are large. The products of a network have a narrow right side: the
-//! classes, or a few heads of them. There, rearranging the left side costs more than multiplying, so those are loops of
-//! our own: a few rows of the result stay in registers while the rows of the right side stream by (bench/train/RESULTS.md).
+//! `gemm` is at its best where all three sizes are large. The products of a network have a narrow right side:
+//! the classes, or a few heads of them. There, rearranging the left side costs more than multiplying, so
+//! those are loops of our own: a few rows of the result stay in registers while the rows of the right side
+//! stream by (bench/train/RESULTS.md).
 
 use crate::hardware::{Loops, dispatch, gemm};
 use crate::sparse::{accumulate, tile};
@@ -111,7 +112,8 @@ fn rows<T: Real, const W: usize, const R: usize, const FUSED: bool>(
     }
 }
 
-/// The left side lies column by column, as a transpose does: column k adds left_ik right_k to every row i of `out`.
+/// The left side lies column by column, as a transpose does: column k adds left_ik right_k to every row i of
+/// `out`.
 #[inline(always)]
 fn columns<T: Real, const W: usize, const R: usize, const FUSED: bool>(
     left: View<'_, T>,

@@ -1,7 +1,7 @@
 //! What a network takes in memory, counted before it is built.
 //!
-//! The counts follow the constructors ([`crate::Network`], [`crate::Adam`], the layers, [`crate::Propagation`]) array by
-//! array; a test with a counting allocator keeps them in step.
+//! The counts follow the constructors ([`crate::Network`], [`crate::Adam`], the layers,
+//! [`crate::Propagation`]) array by array; a test with a counting allocator keeps them in step.
 
 use crate::Width;
 use crate::architecture::{Architecture, Combinator, Kind, Tower};

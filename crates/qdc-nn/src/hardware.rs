@@ -1,7 +1,7 @@
 //! The doors to the machine: loops compiled for the CPU at hand, the dense products of `gemm`, large pages.
 //!
-//! [`Loops`] and [`dispatch`] are the core's. Vector instructions by name, the call into the `gemm` crate and the one
-//! that asks for large pages need `unsafe`.
+//! [`Loops`] and [`dispatch`] are the core's. Vector instructions by name, the call into the `gemm` crate and
+//! the one that asks for large pages need `unsafe`.
 
 #![allow(unsafe_code)]
 
@@ -10,8 +10,8 @@ pub(crate) use qdc_core::cpu::{Loops, dispatch};
 use crate::Real;
 use crate::dense::View;
 
-/// Asks the system for large pages under an array that has not been written to yet. Rows gathered from all over it
-/// then find their addresses without a walk through the page tables. A refusal costs nothing.
+/// Asks the system for large pages under an array that has not been written to yet. Rows gathered from all
+/// over it then find their addresses without a walk through the page tables. A refusal costs nothing.
 pub(crate) fn prefer_large_pages<T>(array: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
@@ -87,8 +87,8 @@ pub(crate) fn gemm<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]
         return;
     }
     // SAFETY: both views were checked to hold rows * columns values, their steps address exactly those (`new`,
-    // `transposed`), `out` holds left.rows * right.columns values and, being `&mut`, overlaps neither; `read_dst`
-    // is false, so `out` is only written.
+    // `transposed`), `out` holds left.rows * right.columns values and, being `&mut`, overlaps neither;
+    // `read_dst` is false, so `out` is only written.
     unsafe {
         gemm::gemm(
             left.rows,

@@ -6,8 +6,8 @@ use qdc_core::{Csr, Features, order};
 
 use crate::{Error, Matrix, Propagation, Real, Width};
 
-/// From this many vertices on rows are stored in an order that keeps neighbours close: 64 columns of `f32` no longer fit
-/// the second-level cache then (bench/train/RESULTS.md).
+/// From this many vertices on rows are stored in an order that keeps neighbours close: 64 columns of `f32` no
+/// longer fit the second-level cache then (bench/train/RESULTS.md).
 pub(crate) const REORDER_FROM: usize = 8192;
 
 /// What a network runs over; shared by all splits and cheap to clone.
@@ -100,9 +100,9 @@ impl<T: Real> Inputs<T> {
         Self { features: InputFeatures::Dense(Arc::new(features)), matrices, nodes, order: None }
     }
 
-    /// The same, with rows stored so that neighbours in the sparsest matrix lie close to one another: what is gathered for
-    /// one vertex is in the cache for the next. It cannot be seen from outside, but for the last bits of sums and for
-    /// other draws of dropout: a network gives its logits in the order of the vertices.
+    /// The same, with rows stored so that neighbours in the sparsest matrix lie close to one another: what is
+    /// gathered for one vertex is in the cache for the next. It cannot be seen from outside, but for the last
+    /// bits of sums and for other draws of dropout: a network gives its logits in the order of the vertices.
     #[must_use]
     pub fn clustered(mut self) -> Self {
         let sparsest = self.matrices.iter().min_by_key(|matrix| matrix.matrix().entries());

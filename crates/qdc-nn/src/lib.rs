@@ -1,13 +1,13 @@
 //! Graph neural networks with explicit gradients.
 //!
-//! To be read in this order: [`Matrix`] and [`Propagation`] are the operands, [`layers`] the functions with their
-//! derivatives, [`Architecture`] what a network looks like, [`Network`] the network itself,
-//! [`bank`] networks over banks of windows, [`Learner`] what they have in common, [`Adam`] and [`training`] what teaches
-//! them.
+//! To be read in this order: [`Matrix`] and [`Propagation`] are the operands, [`layers`] the functions with
+//! their derivatives, [`Architecture`] what a network looks like, [`Network`] the network itself, [`bank`]
+//! networks over banks of windows, [`Learner`] what they have in common, [`Adam`] and [`training`] what
+//! teaches them.
 //!
-//! Everything is generic over the precision: `f32` to train, `f64` for golden files and gradient checks. After the first
-//! epoch only the dense products of `gemm` allocate. The crate prints nothing, and reads the clock only to say how long a
-//! split took; the same seed gives the same bytes for any number of threads.
+//! Everything is generic over the precision: `f32` to train, `f64` for golden files and gradient checks.
+//! After the first epoch only the dense products of `gemm` allocate. The crate prints nothing, and reads the
+//! clock only to say how long a split took; the same seed gives the same bytes for any number of threads.
 
 mod adam;
 mod aligned;

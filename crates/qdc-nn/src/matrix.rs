@@ -8,8 +8,8 @@ pub(crate) const LANES: usize = 8;
 
 /// The columns of a layer: `blocks` groups (the heads of an attention; otherwise 1) of `width` numbers each.
 ///
-/// In memory each group is padded to a multiple of 8, and so is the row. **The padding is 0 and stays 0**: weights start with 0 there,
-/// gradients are 0 there, so no loop needs to know about it.
+/// In memory each group is padded to a multiple of 8, and so is the row. **The padding is 0 and stays 0**:
+/// weights start with 0 there, gradients are 0 there, so no loop needs to know about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Width {
     blocks: usize,
@@ -52,8 +52,8 @@ impl Width {
         self.blocks * self.block_stride()
     }
 
-    /// Columns in memory. Where rows would begin 1 kB or a multiple of it apart, another cache line is added: the same
-    /// block of all rows would otherwise compete for a few sets of the cache.
+    /// Columns in memory. Where rows would begin 1 kB or a multiple of it apart, another cache line is added:
+    /// the same block of all rows would otherwise compete for a few sets of the cache.
     pub fn stride(self) -> usize {
         let stride = self.occupied();
         if self.blocks > 1 && stride.is_multiple_of(256) { stride + 2 * LANES } else { stride }

@@ -1,8 +1,9 @@
 //! A network over given features and matrices: prediction, loss and gradient.
 //!
-//! Tower t computes its stack of layers over matrix t; a single tower ends in the logits. Several towers are added, or
-//! set side by side, then logits = relu(joined) R + b. The readout R of towers side by side is applied as
-//! relu(first) R_1 + b + relu(second) R_2 + ...: a sum again, the same thing without moving the towers together.
+//! Tower t computes its stack of layers over matrix t; a single tower ends in the logits. Several towers are
+//! added, or set side by side, then logits = relu(joined) R + b. The readout R of towers side by side is
+//! applied as relu(first) R_1 + b + relu(second) R_2 + ...: a sum again, the same thing without moving the
+//! towers together.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! What a network computes, as plain data, for those who compute it elsewhere than on the CPU.
 //!
-//! A [`Program`] lists the layers in their order with the places of their parameters in the flat array and the numbers
-//! of their random streams; [`crate::Network::program`] makes it from the very layers that compute on the CPU.
+//! A [`Program`] lists the layers in their order with the places of their parameters in the flat array and
+//! the numbers of their random streams; [`crate::Network::program`] makes it from the very layers that
+//! compute on the CPU.
 
 use std::ops::Range;
 use std::sync::Arc;

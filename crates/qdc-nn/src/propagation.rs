@@ -1,8 +1,8 @@
 //! Propagation: Y = M X, the step of a network that looks at the graph.
 //!
-//! M is any sparse matrix: the transition matrix of the graph, a kernel, a rewired graph. The backward pass needs
-//! M^T; a symmetric matrix serves both, any other keeps its transpose. The form in which M is stored is chosen once,
-//! by what multiplies fastest (bench/train/RESULTS.md).
+//! M is any sparse matrix: the transition matrix of the graph, a kernel, a rewired graph. The backward pass
+//! needs M^T; a symmetric matrix serves both, any other keeps its transpose. The form in which M is stored is
+//! chosen once, by what multiplies fastest (bench/train/RESULTS.md).
 
 use std::sync::OnceLock;
 
@@ -137,8 +137,8 @@ impl<T: Real> Propagation<T> {
         }
     }
 
-    /// The entries of M column by column: row j lists the rows i that have an entry (i, j), and where it lies among the
-    /// entries of M.
+    /// The entries of M column by column: row j lists the rows i that have an entry (i, j), and where it lies
+    /// among the entries of M.
     pub fn entries_by_column(&self) -> &Csr<usize> {
         self.by_column.get_or_init(|| {
             let matrix = &self.matrix;

@@ -1,7 +1,8 @@
 //! Random numbers that depend on a seed and a counter and nothing else.
 //!
-//! A sequential generator makes each number wait for the one before; a hash of the counter does not, so the loops
-//! that draw dropout masks vectorise, and a mask can be drawn again in the backward pass instead of being stored.
+//! A sequential generator makes each number wait for the one before; a hash of the counter does not, so the
+//! loops that draw dropout masks vectorise, and a mask can be drawn again in the backward pass instead of
+//! being stored.
 
 use qdc_core::splitmix::{STEP, scramble};
 
@@ -64,8 +65,8 @@ impl Mask {
         self.draw(index) >= self.threshold
     }
 
-    /// The numbers of a whole block. They are compared where they are used: a vector of them fits one of `f32`, a vector
-    /// of truth values would have to be unpacked first.
+    /// The numbers of a whole block. They are compared where they are used: a vector of them fits one of
+    /// `f32`, a vector of truth values would have to be unpacked first.
     #[inline(always)]
     fn draws(self, first: usize) -> [u32; BLOCK] {
         let mut draws = [0; BLOCK];
@@ -86,8 +87,8 @@ impl Mask {
         }
     }
 
-    /// Replaces every entry x, of which the first is entry `first` of the mask, by f(x) / (1 - rate) if it stays, by 0
-    /// otherwise.
+    /// Replaces every entry x, of which the first is entry `first` of the mask, by f(x) / (1 - rate) if it
+    /// stays, by 0 otherwise.
     #[inline(always)]
     pub(crate) fn apply<T: Real>(self, first: usize, values: &mut [T], f: impl Fn(T) -> T) {
         let scale = T::from_f64(self.scale);

@@ -1,8 +1,8 @@
 //! Products of a sparse matrix with a dense one, whose rows are padded to whole vectors.
 //!
-//! [`gather`] computes Y = S X row by row: the accumulators of a row stay in registers while rows of X stream by.
-//! [`scatter`] computes Y = S^T X without a transpose. [`Tiles`] is the layout for matrices with so many entries that
-//! streaming X from the second-level cache is what takes the time.
+//! [`gather`] computes Y = S X row by row: the accumulators of a row stay in registers while rows of X stream
+//! by. [`scatter`] computes Y = S^T X without a transpose. [`Tiles`] is the layout for matrices with so many
+//! entries that streaming X from the second-level cache is what takes the time.
 
 use std::ops::Range;
 
@@ -159,9 +159,9 @@ impl<T: Real> Loops for Scatter<'_, T> {
     }
 }
 
-/// The sparse rows that are taken through all tiles of columns before the next ones: few, so that their entries are read
-/// from memory once, where the dense `operand` they reach into stays in the second-level cache as a whole; all rows
-/// where only a tile of it does.
+/// The sparse rows that are taken through all tiles of columns before the next ones: few, so that their
+/// entries are read from memory once, where the dense `operand` they reach into stays in the second-level
+/// cache as a whole; all rows where only a tile of it does.
 fn portions<T>(rows: usize, operand: &[T]) -> impl Iterator<Item = Range<usize>> + use<T> {
     const CACHE: usize = 1 << 20; // bytes
     ranges(rows, if size_of_val(operand) <= CACHE { 32 } else { rows })
@@ -175,8 +175,8 @@ pub(crate) fn ranges(count: usize, size: usize) -> impl Iterator<Item = Range<us
 
 /// A sparse matrix cut into vertical strips of [`Tiles::COLUMNS`] columns.
 ///
-/// While a strip is worked on, the rows of X it names (256 rows of 64 `f32` are 64 kB) stay close: most of them in
-/// the first-level cache. Entries lie strip by strip, row by row.
+/// While a strip is worked on, the rows of X it names (256 rows of 64 `f32` are 64 kB) stay close: most of
+/// them in the first-level cache. Entries lie strip by strip, row by row.
 #[derive(Clone, Debug)]
 pub(crate) struct Tiles<T> {
     rows: usize,

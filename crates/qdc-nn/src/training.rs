@@ -119,8 +119,8 @@ pub fn start_seed(seed: u64, number: usize) -> u64 {
     derive(derive(seed, number as u64), 0)
 }
 
-/// Trains a network that has just been started (see [`start_seed`]) on one split, as [`train_split`] does; the network is
-/// left as the last step made it.
+/// Trains a network that has just been started (see [`start_seed`]) on one split, as [`train_split`] does;
+/// the network is left as the last step made it.
 ///
 /// # Errors
 /// As [`train_split`].

@@ -1,5 +1,6 @@
-//! After the first epoch layers and scorers allocate nothing: they make their room when they are built or first used. (The `gemm` crate makes room of
-//! its own in every dense product; networks without one show what is ours, the others must not grow.)
+//! After the first epoch layers and scorers allocate nothing: they make their room when they are built or
+//! first used. (The `gemm` crate makes room of its own in every dense product; networks without one show what
+//! is ours, the others must not grow.)
 
 #![allow(unsafe_code)] // an allocator that counts
 

@@ -1,5 +1,5 @@
-//! The bank network: gradients against central differences, the two ways to compute a channel against each other, and
-//! against PyTorch.
+//! The bank network: gradients against central differences, the two ways to compute a channel against each
+//! other, and against PyTorch.
 
 use qdc_core::bank::{Channel, Channels, On, View};
 use qdc_core::{Csr, EdgeRule, Features, Filter, Graph, Resources, Watch};

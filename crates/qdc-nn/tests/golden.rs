@@ -1,6 +1,6 @@
-//! Networks against PyTorch Geometric: logits, losses, every parameter's gradient, and the weights after one and five
-//! steps of Adam, in f64 to the tolerances of the golden files' README and in f32 to 1e-4; and how the loss moves with the
-//! entries of the matrices.
+//! Networks against PyTorch Geometric: logits, losses, every parameter's gradient, and the weights after one
+//! and five steps of Adam, in f64 to the tolerances of the golden files' README and in f32 to 1e-4; and how
+//! the loss moves with the entries of the matrices.
 //!
 //! Origin: PyTorch Geometric 2.8.1, PyTorch 2.15.0, float64 (tests/golden/gnn.json).
 
@@ -189,8 +189,8 @@ fn check<T: Real>(graph: &Graph<'_, T>, tolerance: &Tolerances) {
     }
 }
 
-/// Our loss moves with every `step`-th entry of a matrix as PyTorch Geometric's gradient says: a central difference, so
-/// the derivative of what is computed, whatever the code believes it to be.
+/// Our loss moves with every `step`-th entry of a matrix as PyTorch Geometric's gradient says: a central
+/// difference, so the derivative of what is computed, whatever the code believes it to be.
 fn check_matrix_gradients(graph: &Graph<'_, f64>, step: usize) {
     const MOVE: f64 = 1e-5;
     let mut compared = 0;

@@ -7,8 +7,8 @@ pub enum Pruning {
     /// Never: the published setting.
     #[default]
     Off,
-    /// When a report is worse than the median of the reports of earlier complete trials at the same step; not before
-    /// step `warm_up`, and not before `startup` complete trials (Optuna's median rule).
+    /// When a report is worse than the median of the reports of earlier complete trials at the same step; not
+    /// before step `warm_up`, and not before `startup` complete trials (Optuna's median rule).
     Median {
         /// Complete trials needed first.
         startup: usize,
@@ -18,8 +18,8 @@ pub enum Pruning {
 }
 
 impl Pruning {
-    /// Whether a trial that is this good at `step` is given up, where complete trials were as good as `others` at that
-    /// step; more is better.
+    /// Whether a trial that is this good at `step` is given up, where complete trials were as good as
+    /// `others` at that step; more is better.
     pub(crate) fn gives_up(self, step: i64, goodness: f64, mut others: Vec<f64>) -> bool {
         let Self::Median { startup, warm_up } = self else { return false };
         if step < warm_up || others.len() < startup.max(1) {

@@ -75,8 +75,8 @@ impl std::fmt::Debug for RandomState {
     }
 }
 
-/// Mixes a study's seed with a trial's number into a seed of its own, so that a suggestion depends on nothing but
-/// seed, number and the trials it may look at.
+/// Mixes a study's seed with a trial's number into a seed of its own, so that a suggestion depends on nothing
+/// but seed, number and the trials it may look at.
 pub(crate) fn mix(seed: u64, number: u64) -> u32 {
     scramble(seed.wrapping_mul(STEP).wrapping_add(number)) as u32
 }

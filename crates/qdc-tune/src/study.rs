@@ -283,8 +283,8 @@ impl Study {
         }
     }
 
-    /// Puts a point into the queue: [`Study::ask`] gives it out before it proposes others, as Optuna's `enqueue_trial`.
-    /// Parameters that the point does not name are proposed then.
+    /// Puts a point into the queue: [`Study::ask`] gives it out before it proposes others, as Optuna's
+    /// `enqueue_trial`. Parameters that the point does not name are proposed then.
     pub fn enqueue(&mut self, point: &BTreeMap<String, Value>) -> Result<()> {
         let mut trial = NewTrial::running(BTreeMap::new());
         trial.state = State::Waiting;

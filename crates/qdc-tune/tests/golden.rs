@@ -1,8 +1,9 @@
 //! Suggestion by suggestion against Optuna, by teacher forcing: for trial n the sampler is given trials 0..n-1 from the
 //! file, and must suggest what the file has for n.
 //!
-//! `tpe_gcn_qdc` and `tpe_multiscale`: Optuna 3.6.1, univariate. `tpe_integers`: the same with whole numbers and steps.
-//! `tpe_multivariate_*`: Optuna 5.0.0, multivariate with constant liar (`bench/tune/record_fixtures.py`).
+//! `tpe_gcn_qdc` and `tpe_multiscale`: Optuna 3.6.1, univariate. `tpe_integers`: the same with whole numbers
+//! and steps. `tpe_multivariate_*`: Optuna 5.0.0, multivariate with constant liar
+//! (`bench/tune/record_fixtures.py`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

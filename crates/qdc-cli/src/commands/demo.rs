@@ -38,10 +38,11 @@ const GRAPH: ContextualBlocks = ContextualBlocks {
     seed: 0,
 };
 
-/// In such a graph the classes show in the eigenvectors at the negative end of the spectrum: a vector that changes sign
-/// along most edges. The window looks there.
+/// In such a graph the classes show in the eigenvectors at the negative end of the spectrum: a vector that
+/// changes sign along most edges. The window looks there.
 ///
-/// The threshold keeps about eighty links a vertex: enough to average the noise away, few enough to train in seconds.
+/// The threshold keeps about eighty links a vertex: enough to average the noise away, few enough to train in
+/// seconds.
 const WINDOW: Window = Window { mu: -0.55, sigma: 0.1, epsilon: 0.003 };
 
 /// For the sliders at the end of the report, which want a small graph.

@@ -46,8 +46,8 @@ const UNSTORED: usize = 1000;
 pub(crate) struct FigureCommand {
     /// Which one; all draws those the given studies and graphs allow into the folder -o
     figure: Kind,
-    /// Graphs or datasets (homophily, sparsity, filter, bank, shares) and study files (comparison, violin, scatter; the best mu
-    /// elsewhere). Without a graph those of the studies are drawn
+    /// Graphs or datasets (homophily, sparsity, filter, bank, shares) and study files (comparison, violin,
+    /// scatter; the best mu elsewhere). Without a graph those of the studies are drawn
     #[arg(value_name = "GRAPH|STUDY")]
     inputs: Vec<String>,
     #[command(flatten)]
@@ -314,7 +314,8 @@ pub(super) fn mean_shares(learned: &[Learned]) -> Vec<(String, f64)> {
     first.shares.iter().enumerate().map(|(at, share)| (share.channel.clone(), mean(at))).collect()
 }
 
-/// All eigenpairs of a graph, from the store where they are; a small graph is done sooner than a file is written.
+/// All eigenpairs of a graph, from the store where they are; a small graph is done sooner than a file is
+/// written.
 pub(super) fn spectrum(graph: &Graph, session: &Session) -> Result<Spectrum, Failure> {
     if graph.nodes() <= UNSTORED {
         let solver = Eigensolver::new().memory(Some(session.memory.0));

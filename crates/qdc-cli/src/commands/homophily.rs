@@ -18,8 +18,8 @@ pub(crate) struct Homophily {
     /// Homophily at each distinct eigenvalue, from the graph its eigenvectors draw, as csv
     #[arg(long)]
     spectral: bool,
-    /// With --spectral: windows of this width slid over the spectrum instead, without eigenvectors, so for any size;
-    /// entries count their squares
+    /// With --spectral: windows of this width slid over the spectrum instead, without eigenvectors, so for
+    /// any size; entries count their squares
     #[arg(long, value_name = "S", requires = "spectral")]
     sigma: Option<f64>,
     /// Fixes the random vectors of --sigma

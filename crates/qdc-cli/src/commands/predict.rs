@@ -17,8 +17,9 @@ use crate::units;
 
 /// Predict the class of every vertex with a saved model
 ///
-/// Graph and features must be those the model was trained on; --graph names another graph whose vertices have the same
-/// features, over which the kernel is built anew by the same recipe. Scores are given for each set of the split apart.
+/// Graph and features must be those the model was trained on; --graph names another graph whose vertices have
+/// the same features, over which the kernel is built anew by the same recipe. Scores are given for each set
+/// of the split apart.
 #[derive(Debug, Args)]
 pub(crate) struct Predict {
     /// A file written by `qdc train --save`

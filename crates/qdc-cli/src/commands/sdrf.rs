@@ -15,7 +15,8 @@ use crate::graph_arguments::GraphArguments;
 use crate::output::Show;
 use crate::session::Session;
 
-/// Rewire a graph by curvature (SDRF): support the worst bottleneck, drop the most redundant edge, again and again
+/// Rewire a graph by curvature (SDRF): support the worst bottleneck, drop the most redundant edge, again and
+/// again
 #[derive(Debug, Args)]
 pub(crate) struct SdrfCommand {
     #[command(flatten)]

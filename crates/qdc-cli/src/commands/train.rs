@@ -35,8 +35,8 @@ pub(crate) struct Train {
     dataset: Option<String>,
     #[command(flatten)]
     edges: EdgeArguments,
-    /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph; towers are joined by /;
-    /// or bank, or window
+    /// mlp, gcn or gat, and +gdc, +sdrf, +bpdc, +qdc or +multiscale for what is done to the graph; towers are
+    /// joined by /; or bank, or window
     #[arg(long, value_name = "MODEL", value_parser = model, required_unless_present_any = ["config", "from"])]
     #[arg(conflicts_with_all = ["config", "from"])]
     model: Option<Model>,
@@ -60,8 +60,8 @@ pub(crate) struct Train {
     set: Vec<(String, String)>,
     #[command(flatten)]
     training: TrainingArguments,
-    /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own
-    /// [default: the dataset's own; 48/32/20 where it has none]
+    /// Make ten random splits with these percentages of training, validation and test, in place of the
+    /// dataset's own [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
     split: Option<Shares>,
     /// Fixes every random choice [default: 0]

@@ -22,8 +22,9 @@ use crate::units::{self, Bytes};
 
 /// Search the hyper-parameters of a model on a dataset
 ///
-/// The validation score over the splits is searched for; the test score is recorded beside it. The study file is Optuna's:
-/// optuna.load_study and optuna-dashboard open it. The same command resumes a search that was stopped or killed.
+/// The validation score over the splits is searched for; the test score is recorded beside it. The study file
+/// is Optuna's: optuna.load_study and optuna-dashboard open it. The same command resumes a search that was
+/// stopped or killed.
 #[derive(Debug, Args)]
 pub(crate) struct Tune {
     /// A dataset (cora), a dataset .npz, or a labelled generator
@@ -66,7 +67,8 @@ pub(crate) struct Tune {
     /// Score the best trial with this many seeds in the end: S, S + 1, ...
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// Ask the K best trials together in the end: the mean of their class probabilities, beside the best trial's score
+    /// Ask the K best trials together in the end: the mean of their class probabilities, beside the best
+    /// trial's score
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=1000))]
     ensemble: Option<u16>,
     /// Give up trials whose running mean over splits is below the median of others
@@ -78,8 +80,8 @@ pub(crate) struct Tune {
     /// A trial that takes longer is a failure
     #[arg(long, value_name = "TIME", value_parser = duration)]
     trial_time: Option<Duration>,
-    /// Make ten random splits with these percentages of training, validation and test, in place of the dataset's own
-    /// [default: the dataset's own; 48/32/20 where it has none]
+    /// Make ten random splits with these percentages of training, validation and test, in place of the
+    /// dataset's own [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
     split: Option<Shares>,
 }

@@ -62,8 +62,8 @@ impl Channel {
         Self { on: On::Graph, view }
     }
 
-    /// Whether it means something only for the vertices it was made for, so that a network that learnt from it says
-    /// nothing about another graph.
+    /// Whether it means something only for the vertices it was made for, so that a network that learnt from
+    /// it says nothing about another graph.
     pub fn names_vertices(&self) -> bool {
         matches!(self.view, View::Rows)
     }

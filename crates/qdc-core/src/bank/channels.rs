@@ -64,14 +64,16 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Makes `channels` for a graph: its nearest neighbours, series and eigenpairs, each once and only where needed.
+    /// Makes `channels` for a graph: its nearest neighbours, series and eigenpairs, each once and only where
+    /// needed.
     ///
-    /// Hard windows need every eigenpair: those that `resources` has, or computed within its memory and stored there.
+    /// Hard windows need every eigenpair: those that `resources` has, or computed within its memory and
+    /// stored there.
     ///
     /// # Errors
-    /// If the numbers of vertices differ, a filter is too sharp for a series, a window by rank is asked for on a
-    /// nearest-neighbour graph or beyond the number of windows, the eigenpairs given are another graph's, computing
-    /// them takes more memory than there is, or the watch asks to stop.
+    /// If the numbers of vertices differ, a filter is too sharp for a series, a window by rank is asked for
+    /// on a nearest-neighbour graph or beyond the number of windows, the eigenpairs given are another
+    /// graph's, computing them takes more memory than there is, or the watch asks to stop.
     pub fn new(
         channels: &[Channel],
         graph: &Graph,

@@ -1,7 +1,8 @@
 //! Several filters of one L, applied together.
 //!
-//! T_0(L) X, T_1(L) X and so on are the same for all filters of the bank, only the coefficients differ. One recurrence
-//! T_(k+1) = 2 L T_k - T_(k-1) therefore serves them all: the cost is that of the sharpest filter, not of their sum.
+//! T_0(L) X, T_1(L) X and so on are the same for all filters of the bank, only the coefficients differ. One
+//! recurrence T_(k+1) = 2 L T_k - T_(k-1) therefore serves them all: the cost is that of the sharpest filter,
+//! not of their sum.
 
 use std::mem::swap;
 
@@ -51,8 +52,8 @@ impl FilterBank {
 
     /// P(L) X for each filter P, entries right to about `tolerance` times the norm of each column of X.
     ///
-    /// X is `signals`, row-major with `columns` numbers for each vertex. Cost: one product of L with X for each term of
-    /// the longest series, and an addition for each term of each filter.
+    /// X is `signals`, row-major with `columns` numbers for each vertex. Cost: one product of L with X for
+    /// each term of the longest series, and an addition for each term of each filter.
     ///
     /// # Errors
     /// If a filter is too sharp for a series, or the watch asks to stop.
@@ -153,7 +154,8 @@ impl FilterBank {
         Ok(totals.into_iter().map(|total: f64| (total / nodes).sqrt()).collect())
     }
 
-    /// One recurrence for each panel of columns; `finish` sees the panel's number and the results of all filters.
+    /// One recurrence for each panel of columns; `finish` sees the panel's number and the results of all
+    /// filters.
     fn pass<R: Send>(
         &self,
         operator: &Operator<f64>,

@@ -24,12 +24,13 @@ pub enum Diagonals<'a> {
     Estimated,
 }
 
-/// A row of 27 numbers for each vertex: the logarithm of its degree, the logarithms of the diagonals of 16 Gaussian
-/// windows spread over [-1, 1], all brought to mean 0 and variance 1, and which tenth of the degrees it belongs to (ten
-/// columns, one of them 1).
+/// A row of 27 numbers for each vertex: the logarithm of its degree, the logarithms of the diagonals of 16
+/// Gaussian windows spread over [-1, 1], all brought to mean 0 and variance 1, and which tenth of the degrees
+/// it belongs to (ten columns, one of them 1).
 ///
-/// The diagonal of a window is the share of the vertex in that part of the spectrum: the probability that diffusion
-/// which sees only this window returns. Cost: exact n^2, estimated one Chebyshev pass over 128 columns.
+/// The diagonal of a window is the share of the vertex in that part of the spectrum: the probability that
+/// diffusion which sees only this window returns. Cost: exact n^2, estimated one Chebyshev pass over 128
+/// columns.
 ///
 /// # Errors
 /// If the watch asks to stop.

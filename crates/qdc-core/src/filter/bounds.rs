@@ -57,8 +57,8 @@ impl Filter {
 
     /// Evaluating P is off by at most this many units of rounding; `None` for a custom filter.
     ///
-    /// Of a named filter it is a few roundings of a number not above 1, and z exp(-z) is nowhere steep in the relative
-    /// error of z. Each term of a sum adds that, a product and a sum, times its weight.
+    /// Of a named filter it is a few roundings of a number not above 1, and z exp(-z) is nowhere steep in the
+    /// relative error of z. Each term of a sum adds that, a product and a sum, times its weight.
     pub(crate) fn evaluation_units(&self) -> Option<f64> {
         match &self.0 {
             Shape::Custom { .. } => None,
@@ -71,7 +71,8 @@ impl Filter {
 
     /// By how much P computed as `value` may be off; `None` for a custom filter.
     ///
-    /// Of a named filter some roundings of the value, and some of an exponent that is the logarithm of the value.
+    /// Of a named filter some roundings of the value, and some of an exponent that is the logarithm of the
+    /// value.
     pub(crate) fn evaluation(&self, value: f64) -> Option<f64> {
         let unit = 0.5 * f64::EPSILON;
         match &self.0 {

@@ -152,9 +152,9 @@ impl Job {
 
     /// About how many entries the kernel will keep, and seldom fewer than that.
     ///
-    /// Under a threshold 256 rows spread over the graph are made, and four standard errors of their mean are added;
-    /// otherwise the rule itself says how many there can be. Takes the time of those rows, and for a route by eigenpairs
-    /// that of the pairs, which [`Job::build`] then finds.
+    /// Under a threshold 256 rows spread over the graph are made, and four standard errors of their mean are
+    /// added; otherwise the rule itself says how many there can be. Takes the time of those rows, and for a
+    /// route by eigenpairs that of the pairs, which [`Job::build`] then finds.
     ///
     /// # Errors
     /// As [`Job::build`].

@@ -102,7 +102,8 @@ impl Sdrf {
         self.iterations
     }
 
-    /// Draws candidates with probability proportional to exp(tau gain); infinite: the best one. Default infinite.
+    /// Draws candidates with probability proportional to exp(tau gain); infinite: the best one. Default
+    /// infinite.
     pub fn tau(self, tau: f64) -> Self {
         Self { tau, ..self }
     }

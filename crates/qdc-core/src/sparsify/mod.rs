@@ -62,7 +62,8 @@ impl Sparsify {
         }
     }
 
-    /// The most entries a row keeps, on average over the rows: the union with the transpose can double the largest.
+    /// The most entries a row keeps, on average over the rows: the union with the transpose can double the
+    /// largest.
     pub fn most_in_row(self, nodes: usize) -> usize {
         match self {
             Self::TopK(k) => nodes.min(k.saturating_mul(2)),

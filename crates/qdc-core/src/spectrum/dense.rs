@@ -51,8 +51,9 @@ pub(super) fn decompose_full(full: Mat<f64>, watch: &Watch) -> Result<(Vec<f64>,
         let _ = sender.send(eigen(&full)); // nobody listens any more after a stop
     });
     loop {
-        // The decomposition runs on the threads of the pool. Where this is one of them, it helps while it waits: if
-        // every thread only waited, for decompositions within a parallel loop, none would ever be done.
+        // The decomposition runs on the threads of the pool. Where this is one of them, it helps while it
+        // waits: if every thread only waited, for decompositions within a parallel loop, none would ever be
+        // done.
         let patience = match rayon::yield_now() {
             Some(rayon::Yield::Executed) => Duration::ZERO,
             Some(rayon::Yield::Idle) => Duration::from_millis(1),

@@ -60,7 +60,8 @@ fn kernels_of_the_device_are_those_of_the_cpu_within_both_bounds() {
     }
 }
 
-/// The difference of every entry that both keep lies within both bounds; what only one keeps lies that near the cut.
+/// The difference of every entry that both keep lies within both bounds; what only one keeps lies that near
+/// the cut.
 fn compare(recipe: &Recipe, graph: &Graph, device: &Resources) {
     let (ours, theirs) = (build(recipe, graph, &cpu()), build(recipe, graph, device));
     let bound = |built: &BuiltKernel| built.report.error_bound.or(built.report.error_estimate).unwrap();

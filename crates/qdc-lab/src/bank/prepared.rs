@@ -12,12 +12,12 @@ use super::{DropoutOn, Norm, Settings};
 use crate::model::NetworkKind;
 use crate::{Error, Hyperparameters};
 
-/// How fast narrow windows move, as a multiple of the weights' rate. At the usual rate they become wide within a few
-/// steps, before the weights have found out what is in them.
+/// How fast narrow windows move, as a multiple of the weights' rate. At the usual rate they become wide
+/// within a few steps, before the weights have found out what is in them.
 const SLOW: f64 = 0.05;
 
-/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and two narrow ones on
-/// the smooth side.
+/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and two
+/// narrow ones on the smooth side.
 pub const STARTS: [LearnedWindow; 6] = [
     LearnedWindow::new(1.0, 0.5),
     LearnedWindow::new(0.5, 0.5),

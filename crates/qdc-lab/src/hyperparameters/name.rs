@@ -8,8 +8,8 @@ use crate::{Error, Model};
 
 /// A hyper-parameter of a model: a line of the table, and the tower it belongs to where it is one tower's own.
 ///
-/// `mu` is the mu of every tower that has one, `tower3_mu` that of the third. The second tower's are spelled `qdc_mu`
-/// (as in published studies) or `tower2_mu`.
+/// `mu` is the mu of every tower that has one, `tower3_mu` that of the third. The second tower's are spelled
+/// `qdc_mu` (as in published studies) or `tower2_mu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     /// The tower, counting from 0; none: all of them, or the model.

@@ -64,9 +64,9 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The two-sided p-value of "the paired differences are as likely positive as negative": of all 2^n ways to flip signs,
-/// the share whose mean is as far from 0. `None` above 20 pairs, where not all signs can be tried, or where the lengths
-/// differ.
+/// The two-sided p-value of "the paired differences are as likely positive as negative": of all 2^n ways to
+/// flip signs, the share whose mean is as far from 0. `None` above 20 pairs, where not all signs can be
+/// tried, or where the lengths differ.
 pub fn sign_flip_test(one: &[f64], other: &[f64]) -> Option<f64> {
     if one.len() != other.len() || one.is_empty() || one.len() > 20 {
         return None;

@@ -1,7 +1,7 @@
 //! The search: trials side by side, each on all splits, until there are enough.
 //!
-//! This thread asks and tells; each trial has a thread of its own that hands its splits to rayon's pool. What is found
-//! depends on seed and batch, not on how many trials run at once.
+//! This thread asks and tells; each trial has a thread of its own that hands its splits to rayon's pool. What
+//! is found depends on seed and batch, not on how many trials run at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};

@@ -1,8 +1,7 @@
 //! Search spaces: what of a model is searched, and what is fixed.
 //!
-//! `paper` is the appendix of the published method to the letter; `wide` is what a careful practitioner would search;
-//! `presets` tries the five configurations of the bank.
-//! A user's own is a TOML file:
+//! `paper` is the appendix of the published method to the letter; `wide` is what a careful practitioner would
+//! search; `presets` tries the five configurations of the bank. A user's own is a TOML file:
 //!
 //! ```toml
 //! [fixed]
@@ -168,8 +167,8 @@ impl Builder {
         self.searched.push((name.to_owned(), distribution));
     }
 
-    /// Searches a tower's parameter: under the plain name for the first tower that has it, under the tower's own after
-    /// that.
+    /// Searches a tower's parameter: under the plain name for the first tower that has it, under the tower's
+    /// own after that.
     pub(super) fn search_of(&mut self, tower: usize, line: &'static str, distribution: Distribution) {
         let taken = self.searched.iter().any(|(name, _)| name == line);
         let name = if taken { Name::of_tower(tower, line).to_string() } else { line.to_owned() };

@@ -1,7 +1,7 @@
 //! What a bank network takes in memory, counted before it is built.
 //!
-//! The counts follow the constructors ([`super::BankNetwork`], its channels and layers, [`crate::Adam`]) array by array; a
-//! test with a counting allocator keeps them in step.
+//! The counts follow the constructors ([`super::BankNetwork`], its channels and layers, [`crate::Adam`])
+//! array by array; a test with a counting allocator keeps them in step.
 
 use qdc_core::Features;
 use qdc_core::bank::{Channels, Made, Map, Source};
@@ -68,8 +68,8 @@ impl Footprint {
 }
 
 impl<T: Real> BankInputs<T> {
-    /// Bytes that [`BankInputs::new`] holds at most while it makes these channels: what stays, and the double precision
-    /// of the channel that is being made.
+    /// Bytes that [`BankInputs::new`] holds at most while it makes these channels: what stays, and the double
+    /// precision of the channel that is being made.
     pub fn needed(channels: &Channels, way: Way) -> u64 {
         let number = size_of::<T>() as u64;
         let cells = channels.nodes() as u64 * channels.features().columns() as u64;

@@ -135,7 +135,8 @@ pub(super) fn is_kept(channels: &Channels, map: &Map, way: Way) -> bool {
     }
 }
 
-/// Whether a dense matrix of the features' size is multiplied faster than the map is applied, for one hidden column.
+/// Whether a dense matrix of the features' size is multiplied faster than the map is applied, for one hidden
+/// column.
 fn kept_is_cheaper(channels: &Channels, map: &Map) -> bool {
     let features = channels.features();
     let nodes = channels.nodes() as f64;

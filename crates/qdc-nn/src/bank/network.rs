@@ -18,8 +18,8 @@ use crate::{Adam, Error, Matrix, Placed, Real, Width};
 
 /// A bank network with its parameters.
 ///
-/// What does not depend on dropout is computed once for each state of the weights: without input dropout an evaluation and
-/// the training step after it share the channels.
+/// What does not depend on dropout is computed once for each state of the weights: without input dropout an
+/// evaluation and the training step after it share the channels.
 pub struct BankNetwork<T> {
     architecture: BankArchitecture,
     channels: Vec<Channel<T>>,
@@ -50,8 +50,8 @@ pub struct BankNetwork<T> {
 }
 
 impl<T: Real> BankNetwork<T> {
-    /// Builds the network and starts its parameters from `seed`: matrices by Glorot's rule, shares equal, biases of the
-    /// readout at 0, learned windows where their inputs say.
+    /// Builds the network and starts its parameters from `seed`: matrices by Glorot's rule, shares equal,
+    /// biases of the readout at 0, learned windows where their inputs say.
     ///
     /// # Errors
     /// If the architecture is impossible, or there is no channel.
@@ -173,8 +173,8 @@ impl<T: Real> Learner<T> for BankNetwork<T> {
         &mut self.weights
     }
 
-    /// The schedule's decay for the channels' matrices, none for shares and windows, the architecture's for the readout;
-    /// windows have rates of their own.
+    /// The schedule's decay for the channels' matrices, none for shares and windows, the architecture's for
+    /// the readout; windows have rates of their own.
     fn groups(&self, learning_rate: f64, weight_decay: f64) -> Vec<Group> {
         let group = |range, learning_rate, weight_decay| Group { range, learning_rate, weight_decay };
         let starts = self.windows.iter().map(|(range, _)| range.start).chain([self.readout]);

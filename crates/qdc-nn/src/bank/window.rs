@@ -1,7 +1,8 @@
 //! The learned window: a Gaussian filter whose mu and sigma are parameters.
 //!
-//! f(L; mu, sigma) = sum_k c_k T_k(L). Only the coefficients depend on mu and sigma, so the derivatives of a loss are
-//! d loss / d mu = sum_k (d c_k / d mu) <dy, T_k(L) x>, and the scalar products come out of the backward pass anyway.
+//! f(L; mu, sigma) = sum_k c_k T_k(L). Only the coefficients depend on mu and sigma, so the derivatives of a
+//! loss are d loss / d mu = sum_k (d c_k / d mu) <dy, T_k(L) x>, and the scalar products come out of the
+//! backward pass anyway.
 
 use std::f64::consts::PI;
 
@@ -64,8 +65,8 @@ impl WindowSeries {
         }
     }
 
-    /// Computes them by interpolation in Chebyshev nodes, as many as the width asks for, and drops those too small to
-    /// matter.
+    /// Computes them by interpolation in Chebyshev nodes, as many as the width asks for, and drops those too
+    /// small to matter.
     pub(crate) fn set(&mut self, mu: f64, sigma: f64) {
         let points = ((16.0 / sigma) as usize + 32).next_power_of_two().min(MOST_POINTS);
         if points != self.points {

@@ -10,8 +10,8 @@
 //! y_i  = sum_j q_ij x_j
 //! ```
 //!
-//! Heads are concatenated, or averaged. A row without entries gives 0. Cost: O((entries + vertices) * heads * width)
-//! time; besides activations, two numbers for each entry and head.
+//! Heads are concatenated, or averaged. A row without entries gives 0. Cost: O((entries + vertices) * heads *
+//! width) time; besides activations, two numbers for each entry and head.
 
 mod backward;
 mod forward;
@@ -56,8 +56,8 @@ pub enum Heads {
 
 /// The attention layer; its input is already transformed (x W, heads side by side).
 ///
-/// Rows of a graph are short, so what is done for each entry is done for a group of heads at once: their numbers lie
-/// side by side (see `for_groups!` below). Products with x go head by head where heads are wide.
+/// Rows of a graph are short, so what is done for each entry is done for a group of heads at once: their
+/// numbers lie side by side (see `for_groups!` below). Products with x go head by head where heads are wide.
 pub struct Attention<T> {
     graph: Arc<Propagation<T>>,
     input: Width,
@@ -70,8 +70,8 @@ pub struct Attention<T> {
     /// a_s . x_j and a_d . x_i: groups x vertices x heads of the group.
     source: Vec<T>,
     target: Vec<T>,
-    /// p_ij, groups x entries x heads of the group. **The sign is the dropout mask**: minus where p_ij was dropped, which
-    /// is unambiguous where p_ij > 0, and where p_ij = 0 nothing depends on it.
+    /// p_ij, groups x entries x heads of the group. **The sign is the dropout mask**: minus where p_ij was
+    /// dropped, which is unambiguous where p_ij > 0, and where p_ij = 0 nothing depends on it.
     attention: Vec<T>,
     /// For one group: d loss / d q_ij, then d loss / d r_ij.
     d_scores: Vec<T>,
@@ -84,8 +84,8 @@ pub struct Attention<T> {
 /// Most heads a group has.
 pub(crate) const GROUP: usize = 4;
 
-/// Calls the body for groups of 4 heads, then of 1, until all `$heads` are done: `$first` is the first head of a group,
-/// the constant `$H` their number.
+/// Calls the body for groups of 4 heads, then of 1, until all `$heads` are done: `$first` is the first head
+/// of a group, the constant `$H` their number.
 macro_rules! for_groups {
     ($heads:expr, |$first:ident, $H:ident| $body:expr) => {{
         let mut $first = 0;
@@ -130,7 +130,8 @@ impl Span {
 }
 
 impl<T: Real> Attention<T> {
-    /// Attention over the stored entries of the matrix of `graph`, with `input.count()` heads of `input.of_block()` columns.
+    /// Attention over the stored entries of the matrix of `graph`, with `input.count()` heads of
+    /// `input.of_block()` columns.
     pub fn new(
         graph: Arc<Propagation<T>>,
         input: Width,
@@ -163,9 +164,9 @@ impl<T: Real> Attention<T> {
         }
     }
 
-    /// The vertices in the portions that are taken through all heads before the next one: all of them as long as the
-    /// columns of one head stay in the second-level cache meanwhile; otherwise so few that the hardware sees the rows of
-    /// their neighbours as streams, and fetches the next head's columns ahead.
+    /// The vertices in the portions that are taken through all heads before the next one: all of them as long
+    /// as the columns of one head stay in the second-level cache meanwhile; otherwise so few that the
+    /// hardware sees the rows of their neighbours as streams, and fetches the next head's columns ahead.
     fn portions(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         const CACHE: usize = 1 << 21; // bytes
         let nodes = self.graph.nodes();
@@ -209,8 +210,8 @@ impl<T: Real> Layer<T> for Attention<T> {
         dispatch(Forward { layer: self, theta, x, y });
     }
 
-    /// Backwards through the five lines above, for one head, with g_i = dy_i (divided by the number of heads where they
-    /// are averaged) and k_ij = q_ij / p_ij the product of the dropout mask and M_ij:
+    /// Backwards through the five lines above, for one head, with g_i = dy_i (divided by the number of heads
+    /// where they are averaged) and k_ij = q_ij / p_ij the product of the dropout mask and M_ij:
     ///
     /// ```text
     /// d q_ij = g_i . x_j                            dx_j  = sum_i q_ij g_i
@@ -264,8 +265,8 @@ impl<'a, T: Real> Theta<'a, T> {
         Self { source, target, edge }
     }
 
-    /// c for `H` heads, of `stride` columns each, from `first` on: the factors of M_ij in the score; 0 where edge values
-    /// are no bias.
+    /// c for `H` heads, of `stride` columns each, from `first` on: the factors of M_ij in the score; 0 where
+    /// edge values are no bias.
     #[inline(always)]
     fn edge_factors<const H: usize, const FUSED: bool>(&self, first: usize, stride: usize) -> [T; H] {
         let mut factors = [T::ZERO; H];
@@ -309,8 +310,8 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Of the first `count` entries, for `G` heads: those that dropout has left to one head alone, which is half of the
-    /// work at the usual rate; all of them for several heads together.
+    /// Of the first `count` entries, for `G` heads: those that dropout has left to one head alone, which is
+    /// half of the work at the usual rate; all of them for several heads together.
     #[inline(always)]
     fn of<T: Real, const G: usize>(&mut self, count: usize, marked: impl Fn(usize) -> T) -> &[u32] {
         if G > 1 {

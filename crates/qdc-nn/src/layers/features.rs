@@ -1,8 +1,8 @@
 //! Where a network begins: the features of the vertices, with dropout.
 //!
-//! Features are constants, so no gradient is taken with respect to them. Sparse ones are multiplied with the first
-//! weights without ever being written out, and dropout draws a mask for the stored entries only: a dropped zero is
-//! still zero. Most of the time of a dense first layer is spent on those zeros.
+//! Features are constants, so no gradient is taken with respect to them. Sparse ones are multiplied with the
+//! first weights without ever being written out, and dropout draws a mask for the stored entries only: a
+//! dropped zero is still zero. Most of the time of a dense first layer is spent on those zeros.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub struct SparseFeatureLinear<T> {
 }
 
 impl<T: Real> SparseFeatureLinear<T> {
-    /// Maps `features` to `output` columns, dropping a share `dropout` of them in training; `stream` numbers the random
-    /// stream of the masks.
+    /// Maps `features` to `output` columns, dropping a share `dropout` of them in training; `stream` numbers
+    /// the random stream of the masks.
     pub fn new(features: Arc<Csr<T>>, output: Width, dropout: f64, stream: u64) -> Self {
         let room = if dropout > 0.0 { features.entries() } else { 0 };
         let kept = Kept {
@@ -135,7 +135,8 @@ pub struct DenseFeatures<T> {
 }
 
 impl<T: Real> DenseFeatures<T> {
-    /// Gives `features`, dropping a share `dropout` of their entries in training; `stream` numbers the random stream.
+    /// Gives `features`, dropping a share `dropout` of their entries in training; `stream` numbers the random
+    /// stream.
     pub fn new(features: Arc<Matrix<T>>, dropout: f64, stream: u64) -> Self {
         Self { features, dropout, stream }
     }
@@ -205,8 +206,8 @@ pub struct DenseFeatureLinear<T> {
 }
 
 impl<T: Real> DenseFeatureLinear<T> {
-    /// Maps `features` to `output` columns, dropping a share `dropout` of them in training; `stream` numbers the random
-    /// stream of the masks.
+    /// Maps `features` to `output` columns, dropping a share `dropout` of them in training; `stream` numbers
+    /// the random stream of the masks.
     pub fn new(features: Arc<Matrix<T>>, output: Width, dropout: f64, stream: u64) -> Self {
         let rows = if dropout > 0.0 { features.rows() } else { 0 };
         let kept = Matrix::zeros(rows, features.width());

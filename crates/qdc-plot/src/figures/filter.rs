@@ -27,7 +27,8 @@ pub struct FilterPlot {
     pub homophily: Option<Curve>,
 }
 
-/// The weight of a filter over [-1, 1], named after the filter and its parameters; a sum after the number of its terms.
+/// The weight of a filter over [-1, 1], named after the filter and its parameters; a sum after the number of
+/// its terms.
 pub fn response(filter: &Filter) -> Curve {
     let points = (0..=200).map(|step| -1.0 + f64::from(step) / 100.0);
     let points = points.map(|energy| (energy, filter.evaluate(energy))).collect();

@@ -1,8 +1,8 @@
 //! Sums of many Gaussians at one point: the hot loop of TPE.
 //!
 //! sum_k scale_k exp(-((x - mu_k) / sigma_k)^2 / 2) over ten thousand kernels, for 24 candidates and every
-//! parameter. The exponential is a polynomial without branches, so that the compiler vectorises it for the CPU that
-//! `dispatch` finds.
+//! parameter. The exponential is a polynomial without branches, so that the compiler vectorises it for the
+//! CPU that `dispatch` finds.
 
 use qdc_core::cpu::{Loops, dispatch};
 

@@ -1,4 +1,5 @@
-//! The backward pass of an attention, a group of heads at a time; its equations stand above `Attention::backward`.
+//! The backward pass of an attention, a group of heads at a time; its equations stand above
+//! `Attention::backward`.
 
 use std::ops::Range;
 
@@ -55,8 +56,9 @@ impl<T: Real> Backward<'_, T> {
         if self.layer.heads == Heads::Average { 0 } else { head * self.layer.input.block_stride() }
     }
 
-    /// `W` columns, from `offset` on, of d q_ij = g_i . x_j and of dx_j = sum_i q_ij g_i, for j in `vertices` and `G` of the
-    /// `H` heads of a group, from `h` on: every g_i is fetched once for both. Where k_ij = 0, d q_ij may be left out.
+    /// `W` columns, from `offset` on, of d q_ij = g_i . x_j and of dx_j = sum_i q_ij g_i, for j in `vertices`
+    /// and `G` of the `H` heads of a group, from `h` on: every g_i is fetched once for both. Where k_ij = 0,
+    /// d q_ij may be left out.
     #[inline(always)]
     fn pull<const H: usize, const G: usize, const W: usize, const FUSED: bool>(
         &mut self,
@@ -167,7 +169,8 @@ impl<T: Real> Backward<'_, T> {
         }
     }
 
-    /// `W` columns of head `h` of a group, from `offset` on: dx_j += u_j a_s + v_j a_d, and the gradients of a_s and a_d.
+    /// `W` columns of head `h` of a group, from `offset` on: dx_j += u_j a_s + v_j a_d, and the gradients of
+    /// a_s and a_d.
     #[inline(always)]
     fn project<const H: usize, const W: usize, const FUSED: bool>(
         &mut self,

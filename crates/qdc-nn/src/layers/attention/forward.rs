@@ -111,8 +111,8 @@ impl<T: Real> Forward<'_, T> {
         }
     }
 
-    /// `W` columns of y_i = sum_j q_ij x_j, from `offset` on, for i in `rows` and `G` of the `H` heads of a group, from
-    /// `h` on.
+    /// `W` columns of y_i = sum_j q_ij x_j, from `offset` on, for i in `rows` and `G` of the `H` heads of a
+    /// group, from `h` on.
     #[inline(always)]
     fn combine<const H: usize, const G: usize, const W: usize, const FUSED: bool>(
         &mut self,
