@@ -7,12 +7,13 @@ from os import PathLike
 from typing import Any, Literal
 
 from . import _core
-from ._call import Progress, Report, call, whole
+from ._call import Progress, Report, call, memory_limit, whole
 from ._spectrum import Spectrum
 from .datasets import Dataset, load
 from .errors import ParameterError
 
 Device = Literal["auto", "cpu", "cuda"]
+Metric = Literal["accuracy", "f1", "auc"]
 
 
 def train(
@@ -24,6 +25,8 @@ def train(
     seeds: int = 1,
     ensemble: int | None = None,
     max_steps: int | None = None,
+    metric: Metric | None = None,
+    memory: float | None = None,
     spectrum: Spectrum | None = None,
     device: Device = "auto",
     data_dir: str | PathLike[str] | None = None,
@@ -33,13 +36,15 @@ def train(
 ) -> Report:
     """Trains a network over the splits of a dataset and returns the record of the run.
 
-    ``model`` is ``mlp``, ``gcn``, ``gat``, or one of the last two with ``+gdc``, ``+sdrf``, ``+bpdc``, ``+qdc`` or
-    ``+multiscale``. Hyper-parameters are keywords: ``layers hidden heads dropout learning_rate weight_decay mu sigma
+    ``model`` is ``mlp``, ``gcn``, ``gat``, one of the last two with ``+gdc``, ``+sdrf``, ``+bpdc``, ``+qdc`` or
+    ``+multiscale``, or ``bank`` or ``window``. Hyper-parameters are keywords: ``layers hidden heads dropout learning_rate weight_decay mu sigma
     gamma alpha time epsilon top_k pairs ...``; those not given have the defaults of ``qdc train``. The best step by
     validation is kept, and scored on the test vertices. ``seeds`` trains every split with that many seeds from ``seed``
     on: means are over splits and seeds, the standard deviation over splits. ``ensemble=K`` trains K seeds and asks them
     together, the mean of their class probabilities: ``ensemble_test_mean`` and its kin stand beside the single
-    networks' scores. ``spectrum``, the eigenpairs of the
+    networks' scores. ``metric`` (``accuracy``, ``f1``, ``auc``; by default the dataset's usual one) stops the training
+    and scores it. ``memory`` bytes are the most that the whole run may take: fewer splits are trained at once, and what
+    does not fit at all raises ``MemoryLimitError`` with the figure it needs. ``spectrum``, the eigenpairs of the
     dataset's graph, saves computing them again for every mu and sigma; those of another graph, or of another
     self-loop weight than the model's, raise ``ParameterError``. ``device`` is ``cpu``, ``cuda``, or ``auto``: a CUDA
     device where there is one, otherwise the CPU.
@@ -62,8 +67,8 @@ def train(
         if count not in (1, members):
             raise ParameterError(f"ensemble = {members} asks {members} seeds, not seeds = {count}", "leave out seeds")
         count = members
-    how = (whole("seed", seed), count, ensemble is not None, steps, pairs, device, call(threads, progress))
-    return _core.train(read._core, model, as_text(hyperparameters), chosen, *how)
+    how = (whole("seed", seed), count, ensemble is not None, steps, metric, memory_limit(memory), pairs, device)
+    return _core.train(read._core, model, as_text(hyperparameters), chosen, *how, call(threads, progress))
 
 
 def tune(
@@ -80,6 +85,8 @@ def tune(
     ensemble: int | None = None,
     splits: Iterable[int] | None = None,
     max_steps: int | None = None,
+    metric: Metric | None = None,
+    memory: float | None = None,
     study_name: str | None = None,
     sampler: Literal["tpe", "tpe-multivariate", "random"] = "tpe",
     prune: bool = False,
@@ -97,7 +104,8 @@ def tune(
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
     scores the best trial with that many seeds in the end; ``ensemble=K`` asks the K best trials together
     (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial
-    begins. Ctrl-C leaves the finished trials in the study. ``device`` as in ``train``.
+    begins. Ctrl-C leaves the finished trials in the study. ``metric``, ``memory`` and ``device`` as in ``train``; a trial
+    that does not fit in memory is recorded as failed, and the search goes on.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
@@ -114,6 +122,8 @@ def tune(
         0 if ensemble is None else whole("ensemble", ensemble, at_least=2),
         None if splits is None else list(splits),
         None if max_steps is None else whole("max_steps", max_steps, at_least=1),
+        metric,
+        memory_limit(memory),
         study_name,
     )
     return _core.tune(read._core, model, *settings, sampler, prune, budget, device, call(threads, progress))

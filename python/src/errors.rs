@@ -56,7 +56,11 @@ impl Problem {
             Self::Core(error) => core_error(py, &error),
             Self::Data(error) => exception(py, "DataError", error.to_string(), remedy::data_hint(&error)),
             Self::Lab(error) if error.is_interruption() => core_error(py, &qdc_core::Error::Interrupted),
-            Self::Lab(error) => exception(py, "ParameterError", error.to_string(), remedy::lab_hint(&error)),
+            Self::Lab(error) => {
+                let over = matches!(error, qdc_lab::Error::OverMemory { .. });
+                let family = if over { "MemoryLimitError" } else { "ParameterError" };
+                exception(py, family, error.to_string(), remedy::lab_hint(&error))
+            }
             Self::Eigenpairs { error, graph, self_loop } => {
                 let raised = core_error(py, &error);
                 let qdc_core::Error::Unconverged { partial, .. } = error else { return raised };

@@ -42,6 +42,13 @@ pub(crate) fn lab_hint(error: &qdc_lab::Error) -> Option<String> {
     use qdc_lab::Error;
     let words = match error {
         Error::NoSuchSplit { splits: 0, .. } => "the dataset has no splits: give it masks",
+        Error::OverMemory { needed, at_least: false, .. } => {
+            let enough = needed.div_ceil(1_000_000);
+            return Some(format!(
+                "memory={enough}e6 allows it; fewer heads, layers or hidden columns, or a larger epsilon, need less"
+            ));
+        }
+        Error::OverMemory { .. } => "raise memory; fewer pairs or a larger epsilon need less",
         Error::OtherGraph { .. } => "predict on the graph the model was trained on",
         Error::OtherFeatures { .. } => "restore the features, or train again",
         Error::OtherExperiment { .. } | Error::NoRecord { .. } | Error::Trial { .. } => {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_core::{Resources, Transition};
+use qdc_core::{Metric, Resources, Transition};
 use qdc_cuda::Choice;
 use qdc_lab::{Ensemble, Hyperparameters, Keep, Model, Patience, Rewirings, RunRecord, Training};
 
@@ -17,6 +17,12 @@ use crate::watch::Call;
 /// Where to train.
 pub(crate) fn choice(py: Python<'_>, device: &str) -> PyResult<Choice> {
     device.parse().map_err(|problem: String| parameter_error(py, format!("device: {problem}")))
+}
+
+/// The metric of that name, or a dataset's usual one.
+pub(crate) fn metric(py: Python<'_>, name: Option<&str>, usual: Metric) -> PyResult<Metric> {
+    let named = name.map_or(Ok(usual), str::parse);
+    named.map_err(|problem: String| parameter_error(py, format!("metric: {problem}")))
 }
 
 /// Hyper-parameters of a model, each given as text.
@@ -47,6 +53,8 @@ pub(crate) fn train<'py>(
     seeds: u64,
     ensemble: bool,
     max_steps: Option<usize>,
+    metric: Option<&str>,
+    memory: Option<u64>,
     spectrum: Option<Spectrum>,
     device: &str,
     call: Call,
@@ -54,6 +62,7 @@ pub(crate) fn train<'py>(
     let hyperparameters = hyperparameters(py, model, values)?;
     let device = choice(py, device)?;
     let dataset = dataset.0;
+    let metric = metric(py, metric, dataset.usual_metric())?;
     let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
     let run = call.run(py, move |watch| {
         if let Some(spectrum) = &spectrum {
@@ -61,8 +70,8 @@ pub(crate) fn train<'py>(
             let transition = Transition::with_self_loop(&dataset.graph, spectrum.self_loop)?;
             spectrum.spectrum.origin().check(&transition)?;
         }
-        let resources =
-            spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
+        let spectra = spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
+        let resources = Resources { memory, ..spectra };
         let rewirings = Rewirings::new(&dataset).with_resources(resources);
         let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
         let mut patience = Patience::of(hyperparameters.model());
@@ -73,7 +82,7 @@ pub(crate) fn train<'py>(
             seeds: &seeds,
             splits: &splits,
             patience,
-            metric: dataset.usual_metric(),
+            metric,
             keep: Keep { probabilities: ensemble, ..Keep::default() },
         };
         let trainer = device.trainer(watch).map_err(qdc_nn::Error::from)?;

@@ -13,7 +13,7 @@ use qdc_tune::{Pruning, Sampler};
 use crate::datasets::Dataset;
 use crate::errors::{Problem, parameter_error};
 use crate::kernel::report;
-use crate::training::choice;
+use crate::training::{choice, metric as chosen_metric};
 use crate::watch::Call;
 
 /// Runs or resumes a search and gives its report.
@@ -32,6 +32,8 @@ pub(crate) fn tune<'py>(
     ensemble: usize,
     splits: Option<Vec<usize>>,
     max_steps: Option<usize>,
+    metric: Option<&str>,
+    memory: Option<u64>,
     study_name: Option<String>,
     sampler: &str,
     prune: bool,
@@ -56,6 +58,7 @@ pub(crate) fn tune<'py>(
     };
     let device = choice(py, device)?;
     let dataset = dataset.0;
+    let metric = chosen_metric(py, metric, dataset.usual_metric())?;
     let made = call.run_beside(py, move |pool, watch| -> Result<_, qdc_lab::Error> {
         let jobs = jobs.unwrap_or_else(|| pool.current_num_threads().min(batch as usize));
         let storage: Box<dyn Storage> = match &study {
@@ -79,11 +82,11 @@ pub(crate) fn tune<'py>(
             jobs,
             sampler,
             pruning: if prune { Pruning::Median { startup: 10, warm_up: 2 } } else { Pruning::Off },
-            memory: None,
+            memory,
             trial_time: None,
             until: budget.map(|budget| Instant::now() + budget),
             patience,
-            metric: dataset.usual_metric(),
+            metric,
             spectra: SpectrumCache::from_environment(),
             trainer: &*trainer,
             pool: Some(pool),

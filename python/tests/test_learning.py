@@ -79,6 +79,27 @@ def test_wrong_names_are_refused_with_the_closest() -> None:
         qdc.train("csbm:n=60,homophily=0.1,seed=0", "gcn", splits=[11])
 
 
+def test_memory_is_a_limit_of_trainings_and_searches() -> None:
+    name = "csbm:n=400,homophily=0.1,seed=0"
+    with pytest.raises(qdc.MemoryLimitError, match="MB of memory, and 30 MB are allowed") as refused:
+        qdc.train(name, "gcn+qdc", hidden=256, layers=4, splits=[0], memory=30e6)
+    assert "memory" in (refused.value.hint or "")
+    assert qdc.train(name, "gcn+qdc", hidden=8, splits=[0], max_steps=5, memory=1e9)["splits"]
+    searched = qdc.tune(name, "gcn+qdc", trials=2, splits=[0], max_steps=2, memory=30e6, jobs=1)
+    assert searched["trials"] == 2 and sum(searched["failed"].values()) == 2
+
+
+def test_the_metric_is_the_one_asked_for() -> None:
+    name = "csbm:n=120,homophily=0.1,seed=0"
+    by_accuracy, by_auc = (
+        qdc.train(name, "gcn", hidden=8, splits=[0], max_steps=20, metric=metric) for metric in ("accuracy", "auc")
+    )
+    assert (by_accuracy["metric"], by_auc["metric"]) == ("accuracy", "auc")
+    assert by_accuracy["test_mean"] != by_auc["test_mean"]
+    with pytest.raises(qdc.ParameterError, match="metric"):
+        qdc.tune(name, "gcn", trials=1, metric="recall")  # type: ignore[arg-type]
+
+
 def test_raising_in_progress_stops_a_training() -> None:
     calls = 0
 

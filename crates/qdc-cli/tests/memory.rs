@@ -32,7 +32,7 @@ fn assert_near(record: &Value, megabytes: u64) {
 #[test]
 fn a_run_over_the_limit_is_refused_with_the_figure_that_allows_it() {
     let folder = tempfile::tempdir().unwrap();
-    for model in ["gcn+qdc --set hidden=256", "gat+multiscale", "gat+qdc --set top_k=64"] {
+    for model in ["gcn+qdc --set hidden=256", "gat+multiscale", "gat+qdc --set top_k=64", "gat+sdrf"] {
         let command = format!("train {DATASET} --model {model} --max-steps 1 --splits 0-3");
         let needed = figure(folder.path(), &format!("--memory 20MB {command}"));
         let less = needed - needed / 20;

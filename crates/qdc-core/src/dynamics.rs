@@ -13,11 +13,11 @@ use crate::{Csr, Error, Transition, Watch};
 pub use self::bessel::{bessel_i_scaled, bessel_j};
 
 /// Terms below this are left out.
+const NEGLIGIBLE: f64 = 1e-17;
 /// The most terms of a series: at longer times nothing but rounding would be left.
 const MOST_TERMS: f64 = 1e7;
 /// The most coefficients held at once, over all times.
 const MOST_COEFFICIENTS: f64 = 1e8;
-const NEGLIGIBLE: f64 = 1e-17;
 
 /// What was done to move a state through time.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -200,8 +200,8 @@ impl Dynamics {
         }
         let reach = |time: f64| time * interval.half_width();
         if let Some(&value) = times.iter().find(|&&time| reach(time) > MOST_TERMS || reach(time).is_nan()) {
-            let requirement = "such that the time times half the width of the spectrum (1 without a potential) is \
-                               at most 1e7, the number of terms";
+            let requirement = "times half the width of the spectrum (1 without a potential) it is the number of \
+                               terms of the series, at most 1e7";
             return Err(Error::Parameter { name: "times", value, requirement });
         }
         let total: f64 = times.iter().map(|&time| reach(time) + 100.0).sum();

@@ -226,6 +226,14 @@ impl Rewiring {
         entries.min(nodes.saturating_mul(nodes))
     }
 
+    /// Bytes taken while the matrix is made, besides the matrix; a kernel's job knows its own.
+    pub(crate) fn working_memory(&self, graph: &Graph) -> u64 {
+        match self {
+            Self::Plain { .. } | Self::Kernel { .. } => 0,
+            Self::Sdrf { flow, .. } => flow.memory(graph),
+        }
+    }
+
     /// The recipe of a kernel.
     pub fn recipe(&self) -> Option<&Recipe> {
         match self {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use qdc_core::homophily::homophily_of;
 use qdc_core::kernel::Spectra;
-use qdc_core::{Job, Recipe, Resources, Route, Watch, defaults};
+use qdc_core::{Graph, Job, Recipe, Resources, Route, Watch, defaults};
 use qdc_data::Dataset;
 use qdc_nn::{CheckedFeatures, MatrixShape, Propagation};
 
@@ -181,7 +181,7 @@ impl<'a> Rewirings<'a> {
         let network = architecture(values, classes);
         let needs = |planned: &[Planned]| {
             let shape = memory::shape(self.dataset, planned.iter().map(|planned| planned.shape).collect());
-            Needs::of(&network, &shape, making(planned), results)
+            Needs::of(&network, &shape, making(planned, &self.dataset.graph), results)
         };
         let mut sizing = self.size();
         let mut planned = self.compute(|| self.planned(values, seed, watch))?;
@@ -265,13 +265,16 @@ impl<'a> Rewirings<'a> {
 }
 
 /// What the rewirings take while they are made: those of all towers, and the one that is being made.
-fn making(planned: &[Planned]) -> u64 {
+fn making(planned: &[Planned], graph: &Graph) -> u64 {
     let of = |planned: &Planned| {
         let kept = 8 * planned.shape.entries as u64;
         let now = match &planned.source {
             Source::Made(_) => 0,
             Source::New(Some(job)) => job.memory_with(planned.shape.entries),
-            Source::New(None) => memory::of_matrix(planned.shape.entries),
+            Source::New(None) => {
+                let working = planned.wanted.rewiring.working_memory(graph);
+                memory::of_matrix(planned.shape.entries).saturating_add(working)
+            }
         };
         (kept, now)
     };

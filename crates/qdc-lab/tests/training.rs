@@ -284,6 +284,11 @@ fn a_saved_model_predicts_what_was_scored_and_refuses_another_graph() {
             saved.predict(&other, &Resources::default(), &Watch::silent()),
             Err(Error::OtherGraph { .. })
         ));
+        // A recipe that is not the one its hyper-parameters give belongs to another network.
+        let mut altered = SavedModel::open(&path, Budget::default()).unwrap();
+        altered.configuration.recipes.last_mut().unwrap().as_mut().unwrap().self_loop = 2.0;
+        let refused = altered.predict(&dataset, &Resources::default(), &Watch::silent()).unwrap_err();
+        assert!(refused.to_string().contains("kernels are not those of its hyper-parameters"), "{refused}");
     }
     std::fs::write(&path, b"not a model").unwrap();
     assert!(SavedModel::open(&path, Budget::default()).is_err());

@@ -2,8 +2,8 @@
 //!
 //! "Exact" means the kernel of L = D^-1/2 (A + w I) D^-1/2 in exact arithmetic, A being the weights of the
 //! graph as they are stored. u is the unit of rounding. An entry of L is itself rounded: its relative error
-//! is at most ((m_i + m_j) / 2 + 3) u for rows of m_i and m_j entries, from the sums of the degrees, a
-//! product, a root and a division.
+//! is at most 6 u, from the degrees (3 u, however many neighbours there are), a product, a root and a
+//! division.
 
 use std::ops::Range;
 

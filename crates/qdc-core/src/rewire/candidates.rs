@@ -14,6 +14,11 @@ pub(super) struct Candidate {
     pub(super) gain: f64,
 }
 
+/// The most candidates there are around an edge whose ends have so many neighbours.
+pub(super) fn most(of_x: usize, of_y: usize) -> usize {
+    of_x * of_y + of_x + of_y
+}
+
 /// All candidates around x~y.
 pub(super) fn candidates(
     neighbourhoods: &Neighbourhoods,
@@ -29,7 +34,7 @@ pub(super) fn candidates(
     let shared = |vertex: u32| neighbourhoods.adjacent(x, vertex) && neighbourhoods.adjacent(y, vertex);
     let shared_y: Vec<bool> = of_y.iter().map(|&l| shared(l)).collect();
     let counts_y: Vec<Option<u32>> = of_y.iter().map(|&l| sides.count(1, l)).collect();
-    let mut result = Vec::new();
+    let mut result = Vec::with_capacity(most(of_x.len(), of_y.len()));
     let mut put = |k, l, after: Terms| {
         result.push(Candidate { ends: (k, l), gain: after.curvature(variant) - before });
     };

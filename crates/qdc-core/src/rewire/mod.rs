@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use self::candidates::{Candidate, candidates};
+use self::candidates::{Candidate, candidates, most as most_candidates};
 use self::curvature::{Sides, curvatures};
 use self::neighbourhoods::{Neighbourhoods, ordered};
 use crate::{EdgeRule, Error, Graph, Watch, defaults};
@@ -25,6 +25,13 @@ pub use self::curvature::{Variant, balanced_forman};
 
 /// Curvatures and gains this close are equal; the choice then goes to the lowest pair of vertices.
 const TIE: f64 = 1e-9;
+
+/// Bytes of a vertex: the headers of its list and its bitset.
+const BYTES_PER_NODE: usize = 64;
+/// Bytes of an edge: twice in lists, in the table of curvatures, and twice in the graph that comes out.
+const BYTES_PER_EDGE: usize = 2 * 4 + 64 + 2 * 24;
+/// Bytes of a candidate.
+const CANDIDATE: usize = size_of::<Candidate>();
 
 /// Stochastic discrete Ricci flow: what to do, checked when it runs.
 ///
@@ -121,6 +128,19 @@ impl Sdrf {
     /// The seed of the draws; it plays no part when `tau` is infinite.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
+    }
+
+    /// Bytes that rewiring a graph takes, an estimate: lists and bitsets of neighbours, a curvature for each
+    /// edge, and the candidates around the edge that has most of them.
+    pub fn memory(&self, graph: &Graph) -> u64 {
+        let (nodes, edges) = (graph.nodes(), graph.edges() + self.iterations);
+        let neighbours = |vertex: u32| graph.neighbours(vertex as usize).len();
+        let bitsets = (0..nodes as u32).filter(|&vertex| neighbours(vertex) > nodes.div_ceil(64)).count();
+        let around = |(x, y, _)| most_candidates(neighbours(x), neighbours(y));
+        let most = graph.edge_list().map(around).max().unwrap_or(0);
+        let parts =
+            [(BYTES_PER_NODE, nodes), (BYTES_PER_EDGE, edges), (nodes / 8, bitsets), (CANDIDATE, most)];
+        parts.iter().map(|&(bytes, count)| bytes as u64 * count as u64).sum()
     }
 
     /// Rewires a graph. Weights play no part in the choices; edges keep theirs, and added ones weigh 1.

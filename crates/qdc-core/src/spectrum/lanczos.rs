@@ -1,7 +1,7 @@
 //! The k pairs nearest to mu by shift-invert block Lanczos: fast where B - mu can be factorised.
 //!
 //! The pairs of B nearest to s are those of (B - s)^-1 farthest from 0, and a Krylov space of (B - s)^-1 over
-//! a block of sixteen random vectors finds them first, at about two columns for each pair. The basis is kept
+//! a block of eight random vectors finds them first, at about two columns for each pair. The basis is kept
 //! whole and orthogonalised twice against itself. s lies a little beside mu, so that mu may be an eigenvalue.
 //!
 //! A Krylov space over b vectors holds at most b copies of an eigenvalue. What was found is therefore counted
