@@ -30,6 +30,9 @@ pub struct Csr<T> {
 
 impl<T: Copy + Send + Sync> Csr<T> {
     /// Checks the parts and joins them.
+    ///
+    /// # Errors
+    /// [`Error::MalformedMatrix`], which says what is wrong and where.
     pub fn new(
         rows: usize,
         columns: usize,
@@ -83,6 +86,9 @@ impl<T: Copy + Send + Sync> Csr<T> {
     }
 
     /// Joins rows, each a list of columns (ascending) and values.
+    ///
+    /// # Errors
+    /// As [`Csr::new`].
     pub fn from_rows(
         columns: usize,
         rows: impl IntoIterator<Item = (Vec<u32>, Vec<T>)>,

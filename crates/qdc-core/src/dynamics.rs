@@ -88,6 +88,9 @@ impl Dynamics {
     }
 
     /// Adds a potential V(x), one value for each vertex, to H. It is for Schroedinger's equation only.
+    ///
+    /// # Errors
+    /// If there is not one value for each vertex, or one is not finite.
     pub fn with_potential(self, potential: Vec<f64>) -> Result<Self, Error> {
         check_length(
             "values of the potential, one for each vertex",
@@ -106,6 +109,9 @@ impl Dynamics {
     }
 
     /// The state with 1 at one vertex and 0 elsewhere.
+    ///
+    /// # Errors
+    /// If there is no such vertex.
     pub fn at_vertex(&self, vertex: usize) -> Result<Vec<f64>, Error> {
         let nodes = self.nodes();
         if vertex >= nodes {
@@ -120,6 +126,9 @@ impl Dynamics {
     /// part.
     ///
     /// What is conserved is the sum of sqrt(degree) f, not the sum of f. The degree grows like sqrt(t).
+    ///
+    /// # Errors
+    /// If the state has another length, a time is negative, not finite or too long, or the watch asks to stop.
     pub fn heat(&self, initial: &[f64], times: &[f64], watch: &Watch) -> Result<Evolution<Vec<f64>>, Error> {
         let interval = Interval { low: 0.0, high: 2.0 };
         // exp(-t (1 + x)) = sum over k of (2 - [k = 0]) (-1)^k exp(-t) I_k(t) T_k(x)
@@ -138,6 +147,9 @@ impl Dynamics {
     ///
     /// The degree is about t times half the width of the spectrum. The norm is kept to rounding. A complex
     /// start is two real ones: the equation is linear.
+    ///
+    /// # Errors
+    /// As [`Dynamics::heat`].
     pub fn schrodinger(
         &self,
         initial: &[f64],

@@ -80,6 +80,9 @@ impl Filter {
     ///
     /// A mu outside [-2, 2] is allowed: the spectrum then lies on the flank, and the report of the kernel
     /// warns.
+    ///
+    /// # Errors
+    /// If mu is not finite, or sigma not finite and above 0.
     pub fn gaussian(mu: f64, sigma: f64) -> Result<Self, Error> {
         let mu = checked("mu", mu, mu.is_finite(), "a finite number")?;
         let sigma = checked("sigma", sigma, sigma > 0.0 && sigma.is_finite(), "finite and above 0")?;
@@ -87,6 +90,9 @@ impl Filter {
     }
 
     /// s(E - mu + gamma) s(mu + gamma - E) with s(x) = 1 / (1 + exp(-x)) and gamma >= 0.
+    ///
+    /// # Errors
+    /// If mu is not finite, or gamma negative or not finite.
     pub fn band(mu: f64, gamma: f64) -> Result<Self, Error> {
         let mu = checked("mu", mu, mu.is_finite(), "a finite number")?;
         let gamma = checked("gamma", gamma, gamma >= 0.0 && gamma.is_finite(), "finite and not negative")?;
@@ -94,12 +100,18 @@ impl Filter {
     }
 
     /// alpha / (1 - (1 - alpha) E), with 0 < alpha <= 1: personalised PageRank.
+    ///
+    /// # Errors
+    /// If alpha is not above 0 and at most 1.
     pub fn ppr(alpha: f64) -> Result<Self, Error> {
         let alpha = checked("alpha", alpha, alpha > 0.0 && alpha <= 1.0, "above 0 and at most 1")?;
         Ok(Self(Shape::Ppr { alpha }))
     }
 
     /// exp(-t (1 - E)), with t >= 0.
+    ///
+    /// # Errors
+    /// If t is negative or not finite.
     pub fn heat(time: f64) -> Result<Self, Error> {
         let time = checked("time", time, time >= 0.0 && time.is_finite(), "finite and not negative")?;
         Ok(Self(Shape::Heat { time }))

@@ -60,6 +60,9 @@ pub struct Graph {
 
 impl Graph {
     /// The graph of an unweighted edge list; every edge weighs 1.
+    ///
+    /// # Errors
+    /// As [`Graph::from_weighted_edges`].
     pub fn from_edges(
         nodes: usize,
         edges: impl IntoIterator<Item = (u64, u64)>,
@@ -72,6 +75,10 @@ impl Graph {
     ///
     /// Copies of one edge in the same orientation must agree in weight, unless `rule` is `max` or `mean`,
     /// which then settles them too.
+    ///
+    /// # Errors
+    /// If there is no vertex, an edge names one that does not exist, a weight is negative or not finite, or
+    /// copies of an edge disagree.
     pub fn from_weighted_edges(
         nodes: usize,
         edges: impl IntoIterator<Item = (u64, u64, f64)>,
@@ -115,6 +122,9 @@ impl Graph {
     /// The graph of an adjacency matrix.
     ///
     /// Without a rule the matrix must be symmetric to the last bit; the diagonal is dropped and counted.
+    ///
+    /// # Errors
+    /// If the matrix is not square, not symmetric (without a rule), or a weight is negative or not finite.
     pub fn from_adjacency(matrix: &Csr<f64>, rule: Option<Symmetrize>) -> Result<Self, Error> {
         if matrix.rows() != matrix.columns() {
             return Err(Error::LengthMismatch {

@@ -36,11 +36,17 @@ pub struct Homophily {
 /// assert_eq!(homophily.edge, 0.5);
 /// # Ok::<(), qdc_core::Error>(())
 /// ```
+///
+/// # Errors
+/// If there is not one label for each vertex.
 pub fn homophily(graph: &Graph, labels: &[u32]) -> Result<Homophily, Error> {
     homophily_of(graph.adjacency(), labels)
 }
 
 /// Homophily of the off-diagonal pattern of any square matrix, such as a kernel.
+///
+/// # Errors
+/// If there is not one label for each row.
 pub fn homophily_of(matrix: &Csr<f64>, labels: &[u32]) -> Result<Homophily, Error> {
     if labels.len() != matrix.rows() {
         return Err(Error::LengthMismatch {

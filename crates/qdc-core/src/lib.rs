@@ -8,6 +8,8 @@
 //! The crate reads no files, holds no clock and no global random state. Long functions take a [`Watch`] and
 //! return a report of what was really done.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod bank;
 pub mod chebyshev;
 pub mod cpu;

@@ -22,6 +22,9 @@ pub struct Split {
 
 impl Split {
     /// Checks that the three lists name vertices below `nodes`, each at most once, and sorts them.
+    ///
+    /// # Errors
+    /// If a vertex does not exist, or stands in two sets or twice in one.
     pub fn new(
         nodes: usize,
         mut train: Vec<u32>,

@@ -29,6 +29,9 @@ impl Transition {
     }
 
     /// The transition matrix with self-loops of weight `self_loop` >= 0.
+    ///
+    /// # Errors
+    /// If the weight is negative or not finite, or the weights at a vertex add up to infinity.
     pub fn with_self_loop(graph: &Graph, self_loop: f64) -> Result<Self, Error> {
         if !self_loop.is_finite() || self_loop < 0.0 {
             return Err(Error::Parameter {

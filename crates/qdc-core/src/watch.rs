@@ -79,6 +79,9 @@ impl Watch {
     }
 
     /// `Err(Error::Interrupted)` once a stop was requested.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
     pub fn check(&self) -> Result<(), Error> {
         if self.stop_requested() { Err(Error::Interrupted) } else { Ok(()) }
     }
@@ -104,6 +107,9 @@ pub struct Phase<'a> {
 
 impl Phase<'_> {
     /// Records `steps` done, and says whether to go on.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] once a stop was requested.
     pub fn advance(&self, steps: u64) -> Result<(), Error> {
         if let Some(observer) = &self.watch.observer {
             observer.advance(self.id, steps);

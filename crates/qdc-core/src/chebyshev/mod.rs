@@ -42,6 +42,9 @@ pub(crate) const WIDTH_F32: usize = 32;
 /// # Ok::<(), qdc_core::Error>(())
 /// ```
 ///
+/// # Errors
+/// If the watch asks to stop.
+///
 /// # Panics
 /// If `signals` does not hold `columns` numbers for each vertex.
 pub fn apply<T: Scalar>(
@@ -98,6 +101,9 @@ impl Filter {
     /// assert!(root.iter().zip(&warm).all(|(a, b)| (a - b).abs() < 1e-11));
     /// # Ok::<(), qdc_core::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// If the filter is too sharp for a series, or the watch asks to stop.
     pub fn apply(
         &self,
         transition: &Transition,

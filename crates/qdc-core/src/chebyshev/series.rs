@@ -37,6 +37,9 @@ impl Series {
     /// (Trefethen, "Approximation Theory and Approximation Practice", theorem 8.1), minimised over rho. For a
     /// custom filter they are estimated by the last quarter of those computed. What rounding in evaluating P
     /// allows (1e-15 or so) is the limit.
+    ///
+    /// # Errors
+    /// If the tolerance is not a positive number, a filter is not finite, or its series would be too long.
     pub fn of(filter: &Filter, tolerance: f64) -> Result<Self, Error> {
         if !(tolerance > 0.0 && tolerance.is_finite()) {
             return Err(Error::Parameter {

@@ -53,6 +53,9 @@ impl SpectralPoint {
 /// A single eigenvector costs N log N: row i keeps the vertices beyond 1e-7 / phi_i, and sorted values with
 /// their sums tell how many those are and what they weigh. A degenerate space of m vectors costs m times the
 /// square of the number of vertices it reaches, which is small: such spaces live on twins and dangling ends.
+///
+/// # Errors
+/// If there is not one label for each vertex, or the watch asks to stop.
 pub fn spectral_homophily(
     spectrum: &Spectrum,
     labels: &[u32],

@@ -47,6 +47,9 @@ pub fn sliding_windows(sigma: f64) -> Vec<(f64, f64)> {
 ///
 /// Cost for each window: one application of its Chebyshev series, about 5 / sigma terms, to `probes` vectors
 /// for each class. The spread falls like 1 / sqrt(probes).
+///
+/// # Errors
+/// If there is not one label for each vertex, a sigma is not above 0, or the watch asks to stop.
 pub fn window_homophily(
     graph: &Graph,
     labels: &[Option<u32>],
@@ -156,6 +159,9 @@ fn agreement(labels: &[Option<u32>], signals: &[f64], moved: &[f64], classes: us
 }
 
 /// The homophily exactly, from all eigenpairs: what the estimate is held against. Costs N^3.
+///
+/// # Errors
+/// If there is not one label for each vertex, or sigma is not above 0.
 pub fn window_homophily_exact(
     spectrum: &Spectrum,
     labels: &[Option<u32>],
@@ -209,6 +215,9 @@ pub struct Suggestion {
 /// Narrow windows (sigma 0.1) are slid over the spectrum; mu is the centre of the one with the best
 /// agreement. The window is then widened for as long as that costs no more than a tenth of the lift over
 /// chance.
+///
+/// # Errors
+/// As [`window_homophily`].
 pub fn suggest(
     graph: &Graph,
     training: &[Option<u32>],

@@ -23,6 +23,9 @@ pub trait RowMaker: Send + Sync {
 
     /// Makes the rows that the sink asks for, each of which the sink sparsifies as it comes, and says what
     /// was done.
+    ///
+    /// # Errors
+    /// Whatever the route meets, and a stop asked for.
     fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error>;
 }
 

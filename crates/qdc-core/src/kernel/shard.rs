@@ -56,6 +56,9 @@ fn content(matrix: &Csr<f64>) -> ContentHash {
 
 impl Shard {
     /// Joins shards, in any order, that cover every row once: what [`super::Job::build`] gives, bit for bit.
+    ///
+    /// # Errors
+    /// If a shard is damaged or of another kernel, or a row is missing or there twice.
     pub fn merge(mut shards: Vec<Self>) -> Result<BuiltKernel, Error> {
         shards.sort_by_key(|shard| shard.manifest.start);
         let Some(first) = shards.first().map(|shard| shard.manifest.clone()) else {

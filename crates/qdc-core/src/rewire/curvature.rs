@@ -42,6 +42,9 @@ pub enum Variant {
 /// assert_eq!(curvature, [1.0; 4]); // each edge lies on one square: s = 2, g = 1
 /// # Ok::<(), qdc_core::Error>(())
 /// ```
+///
+/// # Errors
+/// If the watch asks to stop.
 pub fn balanced_forman(graph: &Graph, variant: Variant, watch: &Watch) -> Result<Vec<f64>, Error> {
     let neighbourhoods = Neighbourhoods::new(graph);
     let edges: Vec<(u32, u32)> = neighbourhoods.edges().collect();

@@ -146,6 +146,9 @@ impl Sdrf {
     /// Rewires a graph. Weights play no part in the choices; edges keep theirs, and added ones weigh 1.
     ///
     /// Same graph, same flow, same seed: the same result, for any number of threads.
+    ///
+    /// # Errors
+    /// If tau or the removal bound is out of range, or the watch asks to stop.
     pub fn run(&self, graph: &Graph, watch: &Watch) -> Result<(Graph, SdrfReport), Error> {
         self.check()?;
         let variant = self.variant;

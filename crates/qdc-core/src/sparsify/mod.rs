@@ -45,6 +45,9 @@ pub enum Sparsify {
 
 impl Sparsify {
     /// Keeps entries of at least `epsilon` > 0.
+    ///
+    /// # Errors
+    /// If epsilon is not finite and above 0.
     pub fn epsilon(epsilon: f64) -> Result<Self, Error> {
         if epsilon > 0.0 && epsilon.is_finite() {
             Ok(Self::Epsilon(epsilon))
@@ -54,6 +57,9 @@ impl Sparsify {
     }
 
     /// Keeps the `k` >= 1 largest entries of each row.
+    ///
+    /// # Errors
+    /// If k is 0.
     pub fn top_k(k: usize) -> Result<Self, Error> {
         if k > 0 {
             Ok(Self::TopK(k))
