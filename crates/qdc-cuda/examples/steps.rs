@@ -16,7 +16,8 @@ use qdc_cuda::Device;
 use qdc_data::npz::Npz;
 use qdc_nn::training::{Keep, Schedule};
 use qdc_nn::{
-    Architecture, Batch, BatchRun, EarlyStopping, EdgeValues, Inputs, Kind, Propagation, Tower, Trainer,
+    Architecture, Batch, BatchRun, EarlyStopping, EdgeValues, Inputs, Kind, Propagation, Tower, Trainee,
+    Trainer,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,8 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let schedule = Schedule { learning_rate, weight_decay, max_steps, stopping, metric };
         let (runs, keep) = (&runs, Keep::default());
         let batch = Batch {
-            architecture: &architecture,
-            inputs: &inputs,
+            trainee: Trainee::Towers { architecture: &architecture, inputs: &inputs },
             labels: &labels,
             runs,
             schedule: &schedule,

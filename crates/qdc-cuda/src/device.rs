@@ -12,12 +12,15 @@ use crate::Error;
 use crate::error::{text, while_doing};
 
 /// The kernels, as PTX.
-pub(crate) const SOURCES: [&str; 5] = [
+pub(crate) const SOURCES: [&str; 8] = [
     include_str!("device/sparse.ptx"),
     include_str!("device/dense.ptx"),
     include_str!("device/attention.ptx"),
     include_str!("device/steps.ptx"),
     include_str!("device/panels.ptx"),
+    include_str!("device/bank.ptx"),
+    include_str!("device/series.ptx"),
+    include_str!("device/scores.ptx"),
 ];
 
 /// What is known of a device.

@@ -44,11 +44,22 @@ pub enum Error {
         count: u64,
     },
 
-    /// Scores by this metric are not taken on a device.
-    #[error("a device scores by accuracy, not by {}", metric.title())]
-    Metric {
-        /// The metric.
-        metric: qdc_core::Metric,
+    /// cuSOLVER is not there.
+    #[error("a device decomposes matrices by cuSOLVER: {problem}")]
+    NoSolver {
+        /// Where it was looked for.
+        problem: String,
+    },
+
+    /// A network has more of something than the kernels know.
+    #[error("{what}: {count}, and a device trains at most {most}")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much.
+        count: u64,
+        /// How much there may be.
+        most: u64,
     },
 
     /// An error of the network.
@@ -61,6 +72,9 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Network(error) => error.hint(),
+            Self::NoSolver { .. } => {
+                Some("pip install nvidia-cusolver-cu12, or put its folder into LD_LIBRARY_PATH".into())
+            }
             _ => Some("use --device cpu, or --device auto, which takes what there is".into()),
         }
     }

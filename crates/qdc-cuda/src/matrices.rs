@@ -35,6 +35,27 @@ impl Matrices {
         Ok(Self { forward, backward, rows, columns, entries, dense: None, symmetric: false })
     }
 
+    /// A symmetric matrix that is written out only where the room is real.
+    pub(crate) fn symmetric<'a>(
+        nodes: usize,
+        entries: usize,
+        matrix: impl Fn() -> &'a Csr<f32>,
+        room: &mut Room,
+    ) -> Result<Self, Error> {
+        let entries = u64::from(counted("entries of a matrix", entries as u64)?);
+        let pointers = room.upload(nodes as u64 + 1, || {
+            matrix().pointers().iter().map(|&at| at as u32).collect::<Vec<u32>>()
+        })?;
+        let forward = Sparse {
+            pointers,
+            indices: room.upload(entries, || matrix().indices().to_vec())?,
+            values: room.upload(entries, || matrix().values().to_vec())?,
+            places: 0,
+        };
+        let (rows, columns) = (nodes as u32, nodes as u32);
+        Ok(Self { forward, backward: forward, rows, columns, entries, dense: None, symmetric: true })
+    }
+
     /// `attends`: with the places of entries by columns.
     pub(crate) fn of_propagation(
         matrix: &Arc<Propagation<f32>>,

@@ -1,579 +1,193 @@
-//! From the program of a network to the kernels of one training step, for all runs of a batch at once.
+//! A network of either kind: what the host knows of it, and what of it is on the device.
 
-mod kernels;
-
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 
-use qdc_nn::layers::{EdgeValues, Heads};
-use qdc_nn::program::{ActivateStage, Operation, Program, Stage};
-use qdc_nn::{Propagation, Width};
+use qdc_nn::bank::{BankInputs, BankNetwork, BankProgram};
+use qdc_nn::{Group, Learner, Network, Program, Trainee, Width};
 
-use crate::grid::{THREADS, groups, rows_of_a_part, sites};
+use crate::bank::DeviceBank;
+use crate::frame::{Frame, Place};
 use crate::launch::Launch;
-use crate::matrices::{Matrices, counted};
 use crate::room::Room;
-use crate::state::{Add, Address, Attention, Back, Drop, Finish, Gather, Mask, Product, Site, Sparse, code};
+use crate::state::GROUPS;
+use crate::towers::DeviceTowers;
 use crate::{Device, Error};
 
-/// The addresses of a stage: its output and the gradient of that, of the first run.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    output: Address,
-    gradient: Address,
-    /// Numbers from run to run.
-    run: u64,
-    stride: u32,
+/// A network as plain data.
+pub(crate) struct Description {
+    kind: Kind,
+    /// Parameters that have rates and decays of their own.
+    pub(crate) groups: Vec<Range<usize>>,
 }
 
-/// What attention keeps from its forward pass for its backward pass.
-#[derive(Clone, Copy, Default)]
-struct AttentionRoom {
-    source: Address,
-    target: Address,
-    p: Address,
-    d_scores: Address,
-    d_source: Address,
-    d_target: Address,
-    d_edge: Address,
+enum Kind {
+    Towers(Program<f32>),
+    Bank(BankProgram<f32>),
 }
 
-/// A network on the device: places for everything, from which kernels are made.
-pub(crate) struct DeviceNetwork<'a> {
-    device: &'a Device,
-    program: &'a Program<f32>,
-    runs: u32,
-    /// The runs' states.
-    pub(crate) states: Address,
-    /// The weights of all runs.
-    pub(crate) weights: Address,
-    /// Parts of the gradient, and how they are summed.
-    pub(crate) parts: Address,
-    pub(crate) parts_run: u64,
-    pub(crate) sites: Vec<Site>,
-    /// By the address of the matrix on the host, and whether it is attended over.
-    matrices: HashMap<(usize, bool), Matrices>,
-    places: HashMap<(usize, usize), Place>,
-    attention: HashMap<(usize, usize), AttentionRoom>,
-    sum: Option<Place>,
+/// A network on the host, which starts the weights of every run.
+pub(crate) enum Host<'a> {
+    Towers(Box<Network<f32>>),
+    Bank(Box<BankNetwork<f32>>, &'a [BankInputs<f32>]),
 }
 
-/// The chain that follows the sum of the towers has this number.
-const READOUT: usize = usize::MAX;
+impl<'a> Host<'a> {
+    pub(crate) fn new(trainee: Trainee<'a>) -> Result<Self, Error> {
+        Ok(match trainee {
+            Trainee::Towers { architecture, inputs } => {
+                Self::Towers(Box::new(Network::new(architecture, inputs, 0)?))
+            }
+            Trainee::Bank { architecture, inputs } => {
+                let first = inputs.first().ok_or_else(|| {
+                    let problem = "a bank needs inputs to be trained on".to_owned();
+                    qdc_nn::Error::Architecture { problem }
+                })?;
+                Self::Bank(Box::new(BankNetwork::new(architecture, first, 0)?), inputs)
+            }
+        })
+    }
+
+    /// From how many starts a run is trained.
+    pub(crate) fn starts(&self) -> usize {
+        match self {
+            Self::Towers(_) => 1,
+            Self::Bank(_, inputs) => inputs.len(),
+        }
+    }
+
+    /// Starts the weights by a seed, from one of the starts.
+    pub(crate) fn restart(&mut self, start: usize, seed: u64) {
+        match self {
+            Self::Towers(network) => network.restart(seed),
+            Self::Bank(network, inputs) => network.restart(&inputs[start], seed),
+        }
+    }
+
+    fn learner(&self) -> &dyn Learner<f32> {
+        match self {
+            Self::Towers(network) => &**network,
+            Self::Bank(network, _) => &**network,
+        }
+    }
+
+    /// The weights as they were started.
+    pub(crate) fn weights(&self) -> &[f32] {
+        self.learner().weights()
+    }
+
+    /// The groups of parameters, whose rates depend on the start.
+    pub(crate) fn groups(&self, learning_rate: f64, weight_decay: f64) -> Vec<Group> {
+        self.learner().groups(learning_rate, weight_decay)
+    }
+
+    /// The network as plain data.
+    pub(crate) fn describe(&self) -> Result<Description, Error> {
+        let groups: Vec<_> = self.groups(0.0, 0.0).into_iter().map(|group| group.range).collect();
+        if groups.len() > GROUPS {
+            let count = groups.len() as u64;
+            return Err(Error::TooMany { what: "groups of parameters", count, most: GROUPS as u64 });
+        }
+        let kind = match self {
+            Self::Towers(network) => Kind::Towers(network.program()),
+            Self::Bank(network, _) => Kind::Bank(network.program()),
+        };
+        Ok(Description { kind, groups })
+    }
+}
+
+impl Description {
+    /// Number of vertices.
+    pub(crate) fn nodes(&self) -> usize {
+        match &self.kind {
+            Kind::Towers(program) => program.nodes,
+            Kind::Bank(program) => program.nodes,
+        }
+    }
+
+    /// The columns of the logits.
+    pub(crate) fn classes(&self) -> Width {
+        match &self.kind {
+            Kind::Towers(program) => program.classes,
+            Kind::Bank(program) => program.classes,
+        }
+    }
+
+    /// Numbers in the flat array of parameters.
+    pub(crate) fn weights(&self) -> usize {
+        match &self.kind {
+            Kind::Towers(program) => program.weights,
+            Kind::Bank(program) => program.weights,
+        }
+    }
+
+    /// The vertex each row belongs to, where rows are stored in another order than theirs.
+    pub(crate) fn order(&self) -> Option<&Arc<[u32]>> {
+        match &self.kind {
+            Kind::Towers(program) => program.order.as_ref(),
+            Kind::Bank(_) => None,
+        }
+    }
+}
+
+/// A network on the device.
+pub(crate) enum DeviceNetwork<'a> {
+    Towers(DeviceTowers<'a>),
+    Bank(DeviceBank<'a>),
+}
 
 impl<'a> DeviceNetwork<'a> {
-    /// Places the network of `program` for `runs` runs.
+    /// Places a network for `runs` runs.
     pub(crate) fn new(
         device: &'a Device,
-        program: &'a Program<f32>,
+        description: &'a Description,
         runs: u32,
         room: &mut Room,
     ) -> Result<Self, Error> {
-        let (sites, parts_run) = sites(program)?;
-        let states = room.reserve::<crate::state::Run>(u64::from(runs));
-        let weights = room.reserve::<f32>(u64::from(runs) * program.weights as u64);
-        let parts = room.reserve::<f32>(u64::from(runs) * parts_run);
-        let mut network = Self {
-            device,
-            program,
-            runs,
-            states,
-            weights,
-            parts,
-            parts_run,
-            sites,
-            matrices: HashMap::new(),
-            places: HashMap::new(),
-            attention: HashMap::new(),
-            sum: None,
-        };
-        for (chain, stages) in network.chains() {
-            for (at, stage) in stages.iter().enumerate() {
-                network.place((chain, at), stage, room)?;
-            }
+        Ok(match &description.kind {
+            Kind::Towers(program) => Self::Towers(DeviceTowers::new(device, program, runs, room)?),
+            Kind::Bank(program) => Self::Bank(DeviceBank::new(device, program, runs, room)?),
+        })
+    }
+
+    /// The runs and their weights.
+    pub(crate) fn frame(&self) -> &Frame<'a> {
+        match self {
+            Self::Towers(network) => &network.frame,
+            Self::Bank(network) => &network.frame,
         }
-        if program.towers.len() > 1 {
-            let width = last(&program.towers[0]).width;
-            network.sum = Some(network.array(width, true, room)?);
+    }
+
+    /// Where the logits and their gradient lie.
+    pub(crate) fn logits(&self) -> Place {
+        match self {
+            Self::Towers(network) => network.logits(),
+            Self::Bank(network) => network.logits(),
         }
-        Ok(network)
     }
 
-    fn chains(&self) -> Vec<(usize, &'a [Stage<f32>])> {
-        let towers = self.program.towers.iter().enumerate().map(|(t, stages)| (t, stages.as_slice()));
-        let readout =
-            (!self.program.readout.is_empty()).then_some((READOUT, self.program.readout.as_slice()));
-        towers.chain(readout).collect()
-    }
-
-    fn array(&self, width: Width, gradient: bool, room: &mut Room) -> Result<Place, Error> {
-        let run = counted("numbers of a layer", (self.program.nodes * width.stride()) as u64)?;
-        let (run, runs) = (u64::from(run), u64::from(self.runs));
-        let output = room.reserve::<f32>(runs * run);
-        let gradient = if gradient { room.reserve::<f32>(runs * run) } else { 0 };
-        Ok(Place { output, gradient, run, stride: width.stride() as u32 })
-    }
-
-    fn place(&mut self, key: (usize, usize), stage: &Stage<f32>, room: &mut Room) -> Result<(), Error> {
-        let place = self.array(stage.width, stage.varies, room)?;
-        self.places.insert(key, place);
-        match &stage.operation {
-            Operation::SparseFeatures { features, .. } => {
-                let identity = (Arc::as_ptr(features) as usize, false);
-                if let Entry::Vacant(place) = self.matrices.entry(identity) {
-                    place.insert(Matrices::of(features, room)?);
-                }
-            }
-            Operation::DenseFeatures { features, .. } => {
-                let values = features.values();
-                let made = room.upload(values.len() as u64, || values.to_vec())?;
-                let nothing = Sparse { values: made, ..Sparse::default() };
-                let (forward, backward) = (nothing, nothing);
-                let made = Matrices {
-                    forward,
-                    backward,
-                    rows: 0,
-                    columns: 0,
-                    entries: 0,
-                    dense: None,
-                    symmetric: true,
-                };
-                self.matrices.insert((Arc::as_ptr(features) as usize, false), made);
-            }
-            Operation::Linear { .. } => {}
-            Operation::Propagate { matrix } | Operation::Attention { matrix, .. } => {
-                let attends = matches!(stage.operation, Operation::Attention { .. });
-                let identity = (Arc::as_ptr(matrix) as usize, attends);
-                if let Entry::Vacant(place) = self.matrices.entry(identity) {
-                    place.insert(Matrices::of_propagation(matrix, attends, room)?);
-                }
-                if let Operation::Attention { input, .. } = &stage.operation {
-                    let heads = input.count() as u64;
-                    let entries = matrix.matrix().entries() as u64 * heads;
-                    counted("entries times heads of an attention", entries)?;
-                    let runs = u64::from(self.runs);
-                    let (nodes, entries) = (runs * self.program.nodes as u64 * heads, runs * entries);
-                    let attention = AttentionRoom {
-                        source: room.reserve::<f32>(nodes),
-                        target: room.reserve::<f32>(nodes),
-                        p: room.reserve::<f32>(entries),
-                        d_scores: room.reserve::<f32>(entries),
-                        d_source: room.reserve::<f32>(nodes),
-                        d_target: room.reserve::<f32>(nodes),
-                        d_edge: room.reserve::<f32>(nodes),
-                    };
-                    self.attention.insert(key, attention);
-                }
-            }
+    /// The kernels before the first step.
+    pub(crate) fn prologue(&self) -> Vec<Launch> {
+        let mut launches = Vec::new();
+        if let Self::Bank(network) = self {
+            network.prologue(&mut launches);
         }
-        Ok(())
-    }
-
-    /// Where the logits and their gradient lie, with numbers from run to run.
-    pub(crate) fn logits(&self) -> (Address, Address, u64) {
-        let place = match (self.program.readout.len(), self.sum) {
-            (0, Some(sum)) => sum,
-            (0, None) => self.places[&(0, self.program.towers[0].len() - 1)],
-            (stages, _) => self.places[&(READOUT, stages - 1)],
-        };
-        (place.output, place.gradient, place.run)
+        launches
     }
 
     /// The kernels of a forward pass.
     pub(crate) fn forward(&self, training: bool, launches: &mut Vec<Launch>) {
-        for (chain, stages) in self.chains() {
-            if chain == READOUT {
-                self.join(launches);
-            }
-            for (at, stage) in stages.iter().enumerate() {
-                self.forward_stage((chain, at), stage, training, launches);
-            }
-        }
-        if self.program.readout.is_empty() {
-            self.join(launches);
-        }
-    }
-
-    /// The sum of the towers, through a ReLU where layers follow.
-    fn join(&self, launches: &mut Vec<Launch>) {
-        let Some(sum) = self.sum else { return };
-        let towers = &self.program.towers;
-        for (t, tower) in towers.iter().enumerate() {
-            let term = self.places[&(t, tower.len() - 1)];
-            let ends = t + 1 == towers.len() && !self.program.readout.is_empty();
-            let add = Add {
-                runs: self.states,
-                x: term.output,
-                y: sum.output,
-                x_run: term.run,
-                y_run: sum.run,
-                finish: if ends { Finish::relu() } else { Finish::default() },
-                length: sum.run as u32,
-                stride: sum.stride,
-                fresh: u32::from(t == 0),
-                pad: 0,
-            };
-            launches.push(self.flat("add", sum.run as u32, add));
+        match self {
+            Self::Towers(network) => network.forward(training, launches),
+            Self::Bank(network) => network.forward(training, launches),
         }
     }
 
     /// The kernels of a backward pass, from the gradient of the logits to the parts of that of the parameters.
     pub(crate) fn backward(&self, launches: &mut Vec<Launch>) {
-        for (chain, stages) in self.chains().into_iter().rev() {
-            if let (READOUT, Some(sum)) = (chain, self.sum) {
-                self.backward_chain(chain, stages, Some(sum), None, launches);
-                let relu = Back {
-                    runs: self.states,
-                    y: sum.output,
-                    dy: sum.gradient,
-                    y_run: sum.run,
-                    activation: Finish::relu().activation,
-                    ..self.back_rows(sum)
-                };
-                launches.push(self.back(relu));
-            } else {
-                // The derivative of a sum: towers share the gradient of it. Their last activation is the
-                // identity, so none of them changes it.
-                self.backward_chain(chain, stages, None, self.sum.map(|sum| sum.gradient), launches);
-            }
+        match self {
+            Self::Towers(network) => network.backward(launches),
+            Self::Bank(network) => network.backward(launches),
         }
     }
-
-    fn backward_chain(
-        &self,
-        chain: usize,
-        stages: &[Stage<f32>],
-        input: Option<Place>,
-        last_gradient: Option<Address>,
-        launches: &mut Vec<Launch>,
-    ) {
-        for (at, stage) in stages.iter().enumerate().rev() {
-            let mut place = self.places[&(chain, at)];
-            if let (true, Some(gradient)) = (at + 1 == stages.len(), last_gradient) {
-                place.gradient = gradient;
-            }
-            if let Some(activate) = &stage.activate {
-                self.backward_activate(place, activate, launches);
-            }
-            if stage.varies {
-                let before = if at == 0 { input } else { Some(self.places[&(chain, at - 1)]) };
-                self.backward_stage((chain, at), stage, place, before, launches);
-            }
-        }
-    }
-
-    fn forward_stage(
-        &self,
-        key: (usize, usize),
-        stage: &Stage<f32>,
-        training: bool,
-        launches: &mut Vec<Launch>,
-    ) {
-        let (place, weights_run) = (self.places[&key], self.program.weights as u64);
-        let finish = Finish::of(stage.activate.as_ref(), self.weights, weights_run, training);
-        let theta = self.weights + 4 * stage.theta.start as u64;
-        let input = || self.input(key);
-        match &stage.operation {
-            Operation::SparseFeatures { features, dropout } => {
-                let matrix = &self.matrices[&(Arc::as_ptr(features) as usize, false)];
-                let gather = Gather {
-                    matrix: matrix.forward,
-                    x: theta,
-                    x_run: weights_run,
-                    y: place.output,
-                    y_run: place.run,
-                    mask: Mask::of(*dropout, training),
-                    finish,
-                    rows: matrix.rows,
-                    ..Gather::default()
-                };
-                launches.push(self.gather(gather, stage.width, matrix.entries));
-            }
-            Operation::DenseFeatures { features, dropout } => {
-                let x = self.matrices[&(Arc::as_ptr(features) as usize, false)].forward.values;
-                let (mask, length) = (Mask::of(*dropout, training), place.run as u32);
-                let (y, y_run) = (place.output, place.run);
-                let drop = Drop { runs: self.states, x, y, y_run, mask, length, pad: 0 };
-                launches.push(self.flat("drop", length, drop));
-            }
-            Operation::Linear { input: width } => {
-                let before = input();
-                let product = Product {
-                    a: before.output,
-                    a_run: before.run,
-                    b: theta,
-                    b_run: weights_run,
-                    c: place.output,
-                    c_run: place.run,
-                    rows: self.program.nodes as u32,
-                    columns: place.stride,
-                    inner: width.stride() as u32,
-                    a_stride: before.stride,
-                    b_stride: place.stride,
-                    c_stride: place.stride,
-                    ..Product::default()
-                };
-                launches.push(self.product("product", product, 1));
-                self.finish(place, finish, launches);
-            }
-            Operation::Propagate { matrix } => {
-                self.propagate(
-                    matrix,
-                    false,
-                    input().output,
-                    place.output,
-                    place,
-                    stage.width,
-                    finish,
-                    launches,
-                );
-            }
-            Operation::Attention { .. } => {
-                let mut attention = self.attention(key, stage, place, input(), training);
-                attention.finish = finish;
-                let rows = |name, groups| {
-                    let grid = (attention.nodes.div_ceil(8), groups, self.runs);
-                    self.launch(name, grid, (32, 8, 1), 0, attention)
-                };
-                launches.push(rows("attention_project", 1));
-                launches.push(rows("attention_attend", groups(attention.heads)));
-                let columns =
-                    if attention.average == 1 { attention.block } else { attention.heads * attention.block };
-                launches.push(self.spread("attention_combine", columns / 4, attention, 16));
-            }
-        }
-    }
-
-    fn backward_activate(&self, place: Place, activate: &ActivateStage, launches: &mut Vec<Launch>) {
-        let site = (!activate.bias.is_empty()).then(|| self.site(activate.bias.start));
-        let mask = Mask::of(activate.dropout, true);
-        if site.is_none() && mask.scale == 0.0 && code(activate.activation) == 0 {
-            return;
-        }
-        launches.push(self.back(Back {
-            runs: self.states,
-            y: place.output,
-            dy: place.gradient,
-            parts: site.map_or(0, |site| self.parts + 4 * u64::from(site.offset)),
-            y_run: place.run,
-            parts_run: self.parts_run,
-            mask,
-            activation: code(activate.activation),
-            ..self.back_rows(place)
-        }));
-    }
-
-    fn backward_stage(
-        &self,
-        key: (usize, usize),
-        stage: &Stage<f32>,
-        place: Place,
-        before: Option<Place>,
-        launches: &mut Vec<Launch>,
-    ) {
-        let weights_run = self.program.weights as u64;
-        let theta = self.weights + 4 * stage.theta.start as u64;
-        let site = || self.site(stage.theta.start);
-        let parts = |site: Site| self.parts + 4 * u64::from(site.offset);
-        let wanted = before.filter(|before| before.gradient != 0);
-        match &stage.operation {
-            Operation::SparseFeatures { features, dropout } => {
-                let matrix = &self.matrices[&(Arc::as_ptr(features) as usize, false)];
-                let gather = Gather {
-                    matrix: matrix.backward,
-                    x: place.gradient,
-                    x_run: place.run,
-                    y: parts(site()),
-                    y_run: self.parts_run,
-                    mask: Mask::of(*dropout, true),
-                    rows: matrix.columns,
-                    ..Gather::default()
-                };
-                launches.push(self.gather(gather, stage.width, matrix.entries));
-            }
-            Operation::DenseFeatures { .. } => {}
-            Operation::Linear { input } => {
-                let before = before.expect("a linear map has an input");
-                let (site, nodes) = (site(), self.program.nodes as u32);
-                let product = Product {
-                    a: before.output,
-                    a_run: before.run,
-                    b: place.gradient,
-                    b_run: place.run,
-                    c: parts(site),
-                    c_run: self.parts_run,
-                    rows: input.stride() as u32,
-                    columns: place.stride,
-                    inner: nodes,
-                    a_stride: before.stride,
-                    b_stride: place.stride,
-                    c_stride: place.stride,
-                    ..Product::default()
-                };
-                launches.push(self.product("product_a_transposed", product, site.parts));
-                if let Some(before) = wanted {
-                    let product = Product {
-                        a: place.gradient,
-                        a_run: place.run,
-                        b: theta,
-                        b_run: weights_run,
-                        c: before.gradient,
-                        c_run: before.run,
-                        rows: nodes,
-                        columns: input.stride() as u32,
-                        inner: place.stride,
-                        a_stride: place.stride,
-                        b_stride: place.stride,
-                        c_stride: before.stride,
-                        ..Product::default()
-                    };
-                    launches.push(self.product("product_b_transposed", product, 1));
-                }
-            }
-            Operation::Propagate { matrix } => {
-                if let Some(before) = wanted {
-                    let nothing = Finish::default();
-                    let (from, to) = (place.gradient, before.gradient);
-                    self.propagate(matrix, true, from, to, place, stage.width, nothing, launches);
-                }
-            }
-            Operation::Attention { .. } => {
-                let before = before.expect("an attention has an input");
-                let mut attention = self.attention(key, stage, place, before, true);
-                let site = site();
-                attention.parts = parts(site);
-                attention.parts_length = site.length;
-                attention.per_block = rows_of_a_part(attention.nodes);
-                let grid = (attention.nodes.div_ceil(8), groups(attention.heads), self.runs);
-                launches.push(self.launch("attention_scores", grid, (32, 8, 1), 0, attention));
-                let columns = attention.heads * attention.block;
-                launches.push(self.spread("attention_pull", columns / 4, attention, 20));
-                let grid = (site.parts, columns.div_ceil(32), self.runs);
-                launches.push(self.launch("attention_theta", grid, (32, 8, 1), 3 * THREADS * 4, attention));
-            }
-        }
-    }
-
-    /// y = M x or M^T x, and what follows; x and y lie as `place` says.
-    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
-    fn propagate(
-        &self,
-        matrix: &Arc<Propagation<f32>>,
-        transposed: bool,
-        x: Address,
-        y: Address,
-        place: Place,
-        width: Width,
-        finish: Finish,
-        launches: &mut Vec<Launch>,
-    ) {
-        let matrices = &self.matrices[&(Arc::as_ptr(matrix) as usize, false)];
-        if let Some(dense) = matrices.dense {
-            let nodes = matrices.rows;
-            let product = Product {
-                a: dense,
-                b: x,
-                b_run: place.run,
-                c: y,
-                c_run: place.run,
-                rows: nodes,
-                columns: place.stride,
-                inner: nodes,
-                a_stride: nodes,
-                b_stride: place.stride,
-                c_stride: place.stride,
-                ..Product::default()
-            };
-            let name = if transposed && !matrices.symmetric { "product_a_transposed" } else { "product" };
-            launches.push(self.product(name, product, 1));
-            self.finish(Place { output: y, ..place }, finish, launches);
-        } else {
-            let matrix = if transposed { matrices.backward } else { matrices.forward };
-            let (x_run, y_run, rows) = (place.run, place.run, matrices.rows);
-            let gather = Gather { matrix, x, x_run, y, y_run, finish, rows, ..Gather::default() };
-            launches.push(self.gather(gather, width, matrices.entries));
-        }
-    }
-
-    /// The input of a stage: the output of the one before, or the sum of the towers.
-    fn input(&self, (chain, at): (usize, usize)) -> Place {
-        match at {
-            0 => self.sum.expect("a chain without features follows a sum"),
-            at => self.places[&(chain, at - 1)],
-        }
-    }
-
-    fn attention(
-        &self,
-        key: (usize, usize),
-        stage: &Stage<f32>,
-        place: Place,
-        before: Place,
-        training: bool,
-    ) -> Attention {
-        let Operation::Attention { matrix, input, heads, edge_values, dropout } = &stage.operation else {
-            unreachable!("only attentions come here")
-        };
-        let (room, matrices) = (self.attention[&key], &self.matrices[&(Arc::as_ptr(matrix) as usize, true)]);
-        let count = input.count();
-        let average = *heads == Heads::Average;
-        let scale = if training { 1.0 / (1.0 - dropout.rate) } else { 1.0 };
-        let (nodes, entries) = (self.program.nodes as u32, matrices.entries);
-        Attention {
-            runs: self.states,
-            pointers: matrices.forward.pointers,
-            indices: matrices.forward.indices,
-            values: matrices.forward.values,
-            column_pointers: matrices.backward.pointers,
-            column_rows: matrices.backward.indices,
-            column_places: matrices.backward.places,
-            x: before.output,
-            y: place.output,
-            dy: place.gradient,
-            dx: before.gradient,
-            theta: self.weights + 4 * stage.theta.start as u64,
-            source: room.source,
-            target: room.target,
-            p: room.p,
-            d_scores: room.d_scores,
-            d_source: room.d_source,
-            d_target: room.d_target,
-            d_edge: room.d_edge,
-            parts: 0,
-            x_run: before.run,
-            y_run: place.run,
-            theta_run: self.program.weights as u64,
-            nodes_run: u64::from(nodes) * count as u64,
-            entries_run: entries * count as u64,
-            parts_run: self.parts_run,
-            mask: Mask::of(*dropout, training),
-            finish: Finish::default(),
-            factor: (if average { scale / count as f64 } else { scale }) as f32,
-            nodes,
-            entries: entries as u32,
-            heads: count as u32,
-            block: input.block_stride() as u32,
-            stride: before.stride,
-            y_stride: place.stride,
-            average: u32::from(average),
-            edge_values: match edge_values {
-                EdgeValues::Ignore => 0,
-                EdgeValues::Multiply => 1,
-                EdgeValues::Bias => 2,
-            },
-            per_block: 0,
-            parts_length: 0,
-            pad: 0,
-        }
-    }
-
-    fn site(&self, begin: usize) -> Site {
-        *self.sites.iter().find(|site| site.begin as usize == begin).expect("every parameter has a site")
-    }
-}
-
-/// The last stage of a chain.
-fn last(stages: &[Stage<f32>]) -> &Stage<f32> {
-    stages.last().expect("a chain has a layer")
 }

@@ -12,13 +12,16 @@ use crate::launch::Argument;
 /// An address on the device.
 pub(crate) type Address = u64;
 
+/// Groups of parameters that have learning rates and decays of their own, at most.
+pub(crate) const GROUPS: usize = 4;
+
 /// One run of a batch: what it was asked to do, and how far it is.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(crate) struct Run {
     pub(crate) seed: u64,
-    pub(crate) learning_rate: f64,
-    pub(crate) weight_decay: f64,
+    pub(crate) rates: [f64; GROUPS],
+    pub(crate) decays: [f64; GROUPS],
     pub(crate) patience: u64,
     pub(crate) warm_up: u64,
     pub(crate) max_steps: u32,
@@ -189,6 +192,7 @@ pub(crate) struct Product {
     pub(crate) a_run: u64,
     pub(crate) b_run: u64,
     pub(crate) c_run: u64,
+    pub(crate) mask: Mask,
     pub(crate) rows: u32,
     pub(crate) columns: u32,
     pub(crate) inner: u32,
@@ -271,6 +275,8 @@ pub(crate) struct Site {
     pub(crate) length: u32,
     pub(crate) offset: u32,
     pub(crate) parts: u32,
+    pub(crate) group: u32,
+    pub(crate) factor: f32,
 }
 
 // SAFETY: plain numbers in C's layout.
@@ -300,6 +306,7 @@ pub(crate) struct Judge {
     pub(crate) train_losses: Address,
     pub(crate) losses: Address,
     pub(crate) right: Address,
+    pub(crate) scores: Address,
     pub(crate) curve: Address,
     pub(crate) blocks: u32,
     pub(crate) curve_steps: u32,
@@ -340,8 +347,10 @@ unsafe impl Argument for Keep {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bank::arguments::{ChannelWork, Shares, Term, Window};
     use crate::device::SOURCES;
     use crate::panels::arguments::{Select, Start, Step};
+    use crate::scores::Score;
 
     /// Bytes of the argument of every kernel, as the PTX declares them.
     fn argument_sizes() -> Vec<(String, usize)> {
@@ -355,7 +364,7 @@ mod tests {
     #[test]
     fn arguments_have_the_sizes_the_kernels_expect() {
         let sizes = argument_sizes();
-        assert_eq!(sizes.len(), 33, "{sizes:?}");
+        assert_eq!(sizes.len(), 45, "{sizes:?}");
         for (name, size) in sizes {
             let expected = match name.as_str() {
                 "gather" => size_of::<Gather>(),
@@ -366,6 +375,12 @@ mod tests {
                 "adam" => size_of::<Adam>(),
                 "judge" => size_of::<Judge>(),
                 "keep" => size_of::<Keep>(),
+                "shares" | "shares_back" => size_of::<Shares>(),
+                "term" => size_of::<Term>(),
+                "window_series" | "window_back" => size_of::<Window>(),
+                "macro_f1" => size_of::<Score>(),
+                name if name.starts_with("auc_") => size_of::<Score>(),
+                name if name.starts_with("channel_") => size_of::<ChannelWork>(),
                 name if name.starts_with("step_") => size_of::<Step>(),
                 name if name.starts_with("start_") => size_of::<Start>(),
                 "pick" => size_of::<Select>(),
@@ -376,6 +391,6 @@ mod tests {
             };
             assert_eq!(size, expected, "{name}");
         }
-        assert_eq!(size_of::<Run>(), 120);
+        assert_eq!(size_of::<Run>(), 168);
     }
 }

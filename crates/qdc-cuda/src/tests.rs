@@ -2,21 +2,26 @@
 
 #![allow(clippy::print_stderr)] // a skipped test says so
 
+mod banks;
+
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use qdc_core::{Csr, Features, Metric, Split, Watch};
+use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork};
 use qdc_nn::layers::EdgeValues;
 use qdc_nn::random::derive;
 use qdc_nn::training::{Keep, Schedule, Trained};
 use qdc_nn::{
-    Architecture, Batch, BatchRun, Combinator, Cpu, Criterion, EarlyStopping, Inputs, Kind, Learner, Network,
-    Pass, Propagation, Tower, Trainer,
+    Architecture, Batch, BatchRun, Combinator, Cpu, Criterion, EarlyStopping, Inputs, Kind, Learner, Matrix,
+    Network, Pass, Propagation, Scorer, Tower, Trainee, Trainer,
 };
 
 use crate::Device;
+use crate::network::Host;
 use crate::room::{Allocation, Room, read};
-use crate::training::{Places, begin, planned};
+use crate::training::{Places, members, planned, started};
+use banks::banks;
 
 const NODES: usize = 300;
 const CLASSES: usize = 5;
@@ -74,8 +79,43 @@ fn gat(heads: usize, edge_values: EdgeValues) -> Kind {
     Kind::Gat { heads, edge_values }
 }
 
-/// Networks of every kind, with the matrices they run over.
-fn networks() -> Vec<(&'static str, Architecture, Inputs<f32>)> {
+/// A network with what it runs over.
+enum Subject {
+    Towers(Architecture, Inputs<f32>),
+    Bank(BankArchitecture, Vec<BankInputs<f32>>),
+}
+
+impl Subject {
+    fn trainee(&self) -> Trainee<'_> {
+        match self {
+            Self::Towers(architecture, inputs) => Trainee::Towers { architecture, inputs },
+            Self::Bank(architecture, inputs) => Trainee::Bank { architecture, inputs },
+        }
+    }
+
+    /// The logits under given weights.
+    fn logits(&self, weights: &[f32]) -> Matrix<f32> {
+        fn of(mut network: impl Learner<f32>, weights: &[f32]) -> Matrix<f32> {
+            network.weights_mut().copy_from_slice(weights);
+            network.forward(Pass::Evaluate).clone()
+        }
+        match self {
+            Self::Towers(architecture, inputs) => of(Network::new(architecture, inputs, 0).unwrap(), weights),
+            Self::Bank(architecture, inputs) => {
+                of(BankNetwork::new(architecture, &inputs[0], 0).unwrap(), weights)
+            }
+        }
+    }
+}
+
+/// Networks of every kind.
+fn networks() -> Vec<(&'static str, Subject)> {
+    let towers = towers().into_iter().map(|(name, network, inputs)| (name, Subject::Towers(network, inputs)));
+    towers.chain(banks()).collect()
+}
+
+/// Networks of towers, with the matrices they run over.
+fn towers() -> Vec<(&'static str, Architecture, Inputs<f32>)> {
     let tower = |kind, widths: &[usize], dropout| Tower { kind, widths: widths.to_vec(), dropout };
     let single = |kind, widths: &[usize]| Architecture::single(tower(kind, widths, 0.4));
     let over = |dense, matrices| Inputs::new(&features(dense), matrices).unwrap();
@@ -115,6 +155,10 @@ fn schedule(max_steps: usize) -> Schedule {
     Schedule { learning_rate: 0.01, weight_decay: 5e-4, max_steps, stopping, metric: Metric::Accuracy }
 }
 
+fn runs(splits: &[Split], seed: u64) -> Vec<BatchRun<'_>> {
+    splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed }).collect()
+}
+
 /// The largest difference, relative to the largest number expected.
 fn difference(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
@@ -138,58 +182,63 @@ fn go_on(_: &qdc_nn::training::Scores) -> ControlFlow<()> {
 fn logits_and_gradients_are_those_of_the_cpu() {
     let Some(device) = device() else { return };
     let splits: Vec<Split> = (0..3).map(split).collect();
-    for (name, architecture, inputs) in networks() {
-        let runs: Vec<BatchRun<'_>> =
-            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 11 }).collect();
-        let (labels, schedule) = (labels(), schedule(1));
-        let keep = Keep::default();
-        let batch = Batch {
-            architecture: &architecture,
-            inputs: &inputs,
-            labels: &labels,
-            runs: &runs,
-            schedule: &schedule,
-            keep,
-        };
-        let mut network = Network::new(&architecture, &inputs, 0).unwrap();
-        let program = network.program();
+    for (name, subject) in networks() {
+        let (labels, schedule, runs) = (labels(), schedule(1), runs(&splits, 11));
+        let (trainee, keep) = (subject.trainee(), Keep::default());
+        let batch = Batch { trainee, labels: &labels, runs: &runs, schedule: &schedule, keep };
+        let mut host = Host::new(trainee).unwrap();
+        let description = host.describe().unwrap();
+        let members = members(&batch, host.starts());
+        let (count, weights) = (members.len(), description.weights());
         let stream = device.stream().unwrap();
-        let bytes = planned(&device, &batch, &program, 3).unwrap();
+        let bytes = planned(&device, &batch, &description, &members).unwrap();
         let allocation = Allocation::new(&device, &stream, bytes).unwrap();
-        let places = Places::new(&device, &batch, &program, 3, &mut Room::of(&allocation)).unwrap();
-        let states: Vec<_> = runs.iter().map(|run| begin(run, &schedule)).collect();
-        allocation.write(places.network.states, &states).unwrap();
-        for at in 0..3u64 {
-            network.restart(20 + at);
-            let place = places.network.weights + 4 * at * program.weights as u64;
-            allocation.write(place, network.weights()).unwrap();
-        }
-        let (step, forward) = (places.step(&batch, &program), places.network.logits());
+        let mut room = Room::of(&allocation);
+        let places = Places::new(&device, &batch, &description, &members, &mut room).unwrap();
+        places.start(&allocation, &mut host, &schedule, &members).unwrap();
+        places.network.prologue().iter().for_each(|launch| launch.enqueue(&stream).unwrap());
+        let step = places.step(&batch, &description);
         let adam = step.iter().position(|launch| launch.name == "adam").unwrap();
         let loss = step.iter().position(|launch| launch.name == "loss").unwrap();
         step[..loss].iter().for_each(|launch| launch.enqueue(&stream).unwrap());
-        let stride = program.classes.stride();
-        let logits: Vec<f32> = read(&stream, forward.0, 3 * NODES * stride).unwrap();
+        let stride = description.classes().stride();
+        let logits: Vec<f32> = read(&stream, places.network.logits().output, count * NODES * stride).unwrap();
         step[loss..=adam].iter().for_each(|launch| launch.enqueue(&stream).unwrap());
-        let moments: Vec<f32> = read(&stream, places.first_moments, 3 * program.weights).unwrap();
-        for at in 0..3 {
-            network.restart(20 + at as u64);
-            let pass = Pass::Train { seed: derive(derive(11, at as u64), 1) };
-            let expected = network.forward(pass).values().to_vec();
+        let moments: Vec<f32> = read(&stream, places.first_moments, count * weights).unwrap();
+        for (at, member) in members.iter().enumerate() {
+            let started = started(&mut host, member, &schedule);
+            let pass = Pass::Train { seed: derive(started.seed, 1) };
             let mut found = logits[at * NODES * stride..][..NODES * stride].to_vec();
-            if let Some(order) = &program.order {
+            if let Some(order) = description.order() {
                 let stored = found.clone();
                 for (row, &vertex) in order.iter().enumerate() {
                     found[vertex as usize * stride..][..stride]
                         .copy_from_slice(&stored[row * stride..][..stride]);
                 }
             }
+            let train = member.run.split.train();
+            let (expected, gradient) = match &mut host {
+                Host::Towers(network) => {
+                    network.loss_and_gradient(&labels, train, pass);
+                    (network.forward(pass).values().to_vec(), network.gradient().to_vec())
+                }
+                Host::Bank(network, _) => {
+                    network.loss_and_gradient(&labels, train, pass);
+                    (network.forward(pass).values().to_vec(), network.gradient().to_vec())
+                }
+            };
             let apart = difference(&found, &expected);
             assert!(apart < 1e-5, "{name}: logits of run {at} differ by {apart}");
-            network.loss_and_gradient(&labels, splits[at].train(), pass);
-            let decayed = network.gradient().iter().zip(network.weights()).map(|(g, w)| 0.1 * (g + 5e-4 * w));
-            let expected: Vec<f32> = decayed.collect();
-            let apart = difference(&moments[at * program.weights..][..program.weights], &expected);
+            // The first moments of Adam: a tenth of the gradient with the decay of each group.
+            let mut expected = vec![0.0; weights];
+            for group in host.groups(schedule.learning_rate, schedule.weight_decay) {
+                for place in group.range {
+                    let decay = group.weight_decay as f32 * host.weights()[place];
+                    expected[place] = 0.1 * (gradient[place] + decay);
+                }
+            }
+            let own = &moments[at * weights..][..weights];
+            let apart = difference(own, &expected);
             assert!(apart < 1e-5, "{name}: the gradient of run {at} differs by {apart}");
         }
     }
@@ -199,20 +248,13 @@ fn logits_and_gradients_are_those_of_the_cpu() {
 fn the_loss_after_fifty_steps_is_that_of_the_cpu() {
     let Some(device) = device() else { return };
     let splits: Vec<Split> = (0..3).map(split).collect();
-    for (name, architecture, inputs) in networks() {
-        let runs: Vec<BatchRun<'_>> =
-            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 3 }).collect();
+    for (name, subject) in networks() {
+        let runs = runs(&splits, 3);
         // Differences in the last bits grow with every step, and the faster the higher the rate.
         let (labels, schedule) = (labels(), Schedule { learning_rate: 0.002, ..schedule(50) });
         let keep = Keep { weights: true, curve: true };
-        let batch = Batch {
-            architecture: &architecture,
-            inputs: &inputs,
-            labels: &labels,
-            runs: &runs,
-            schedule: &schedule,
-            keep,
-        };
+        let batch =
+            Batch { trainee: subject.trainee(), labels: &labels, runs: &runs, schedule: &schedule, keep };
         let found = all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap());
         let expected = all_of(Cpu.train(&batch, &Watch::silent(), &go_on).unwrap());
         for (found, expected) in found.iter().zip(&expected) {
@@ -244,26 +286,17 @@ fn the_loss_after_fifty_steps_is_that_of_the_cpu() {
 fn the_weights_kept_score_what_the_record_says() {
     let Some(device) = device() else { return };
     let (labels, splits) = (labels(), [split(0), split(1)]);
-    for (name, architecture, inputs) in networks() {
-        let runs: Vec<BatchRun<'_>> =
-            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 5 }).collect();
+    for (name, subject) in networks() {
+        let runs = runs(&splits, 5);
         let stopping = EarlyStopping { patience: 10, ..EarlyStopping::default() };
         let schedule = Schedule { stopping, ..schedule(200) };
         let keep = Keep { weights: true, curve: false };
-        let batch = Batch {
-            architecture: &architecture,
-            inputs: &inputs,
-            labels: &labels,
-            runs: &runs,
-            schedule: &schedule,
-            keep,
-        };
+        let batch =
+            Batch { trainee: subject.trainee(), labels: &labels, runs: &runs, schedule: &schedule, keep };
         for (run, trained) in runs.iter().zip(all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap()))
         {
-            let mut network = Network::new(&architecture, &inputs, 0).unwrap();
-            network.weights_mut().copy_from_slice(trained.weights.as_ref().unwrap());
-            let logits = network.forward(Pass::Evaluate).clone();
-            let mut scorer = qdc_nn::Scorer::new(Metric::Accuracy);
+            let logits = subject.logits(trained.weights.as_ref().unwrap());
+            let mut scorer = Scorer::new(Metric::Accuracy);
             let test = scorer.score(&logits, &labels, run.split.test());
             // A vertex between two classes may fall either way.
             let vertex = 1.0 / run.split.test().len() as f64;
@@ -281,23 +314,16 @@ fn the_weights_kept_score_what_the_record_says() {
 fn a_run_gives_the_same_bytes_in_any_batch() {
     let Some(device) = device() else { return };
     let (labels, splits) = (labels(), (0..7).map(split).collect::<Vec<_>>());
-    for (name, architecture, inputs) in networks() {
+    for (name, subject) in networks() {
         let schedule =
             Schedule { stopping: EarlyStopping { patience: 8, ..EarlyStopping::default() }, ..schedule(60) };
         let keep = Keep { weights: true, curve: true };
         let train = |runs: &[BatchRun<'_>]| {
-            let batch = Batch {
-                architecture: &architecture,
-                inputs: &inputs,
-                labels: &labels,
-                runs,
-                schedule: &schedule,
-                keep,
-            };
+            let batch =
+                Batch { trainee: subject.trainee(), labels: &labels, runs, schedule: &schedule, keep };
             all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap())
         };
-        let runs: Vec<BatchRun<'_>> =
-            splits.iter().enumerate().map(|(number, split)| BatchRun { split, number, seed: 9 }).collect();
+        let runs = runs(&splits, 9);
         let together = train(&runs);
         for (at, run) in runs.iter().enumerate() {
             let alone = &train(std::slice::from_ref(run))[0];
@@ -313,12 +339,11 @@ fn a_run_gives_the_same_bytes_in_any_batch() {
 fn a_loss_that_is_not_finite_ends_its_run_and_no_other() {
     let Some(device) = device() else { return };
     let (labels, splits) = (labels(), [split(0), split(1)]);
-    let (_, architecture, inputs) = networks().swap_remove(2);
+    let (_, subject) = networks().swap_remove(2);
     let runs = [0, 1].map(|number| BatchRun { split: &splits[number], number, seed: 1 });
     let schedule = Schedule { learning_rate: 1e37, ..schedule(20) };
     let batch = Batch {
-        architecture: &architecture,
-        inputs: &inputs,
+        trainee: subject.trainee(),
         labels: &labels,
         runs: &runs,
         schedule: &schedule,
@@ -333,20 +358,56 @@ fn a_loss_that_is_not_finite_ends_its_run_and_no_other() {
 }
 
 #[test]
-fn other_metrics_are_left_to_the_cpu() {
+fn scores_by_every_metric_are_those_of_the_weights_kept() {
     let Some(device) = device() else { return };
-    let (labels, splits) = (labels(), [split(0)]);
-    let (_, architecture, inputs) = networks().swap_remove(2);
-    let runs = [BatchRun { split: &splits[0], number: 0, seed: 1 }];
-    let schedule = Schedule { metric: Metric::F1, ..schedule(20) };
-    let batch = Batch {
-        architecture: &architecture,
-        inputs: &inputs,
-        labels: &labels,
-        runs: &runs,
-        schedule: &schedule,
-        keep: Keep::default(),
+    let splits = [split(0), split(1)];
+    for (classes, metric) in [(2, Metric::Auc), (5, Metric::Auc), (2, Metric::F1), (5, Metric::F1)] {
+        let labels: Vec<u32> = labels().iter().map(|label| label % classes).collect();
+        let tower = Tower { kind: Kind::Gcn, widths: vec![16, classes as usize], dropout: 0.4 };
+        let inputs = Inputs::new(&features(false), vec![matrix(6.0, true)]).unwrap().clustered();
+        let subject = Subject::Towers(Architecture::single(tower), inputs);
+        let (runs, schedule) = (runs(&splits, 6), Schedule { metric, ..schedule(40) });
+        let (trainee, keep) = (subject.trainee(), Keep { weights: true, curve: true });
+        let batch = Batch { trainee, labels: &labels, runs: &runs, schedule: &schedule, keep };
+        let trained = all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap());
+        for (run, trained) in runs.iter().zip(&trained) {
+            let logits = subject.logits(trained.weights.as_ref().unwrap());
+            let mut scorer = Scorer::new(metric);
+            let scores = &trained.scores;
+            let sets = [run.split.train(), run.split.validation(), run.split.test()];
+            for (set, found) in sets.iter().zip([scores.train, scores.validation, scores.test]) {
+                let expected = scorer.score(&logits, &labels, set);
+                // A vertex between two classes may fall either way; ranks hardly move.
+                let bound = if metric == Metric::Auc { 1e-3 } else { 0.03 };
+                assert!((found - expected).abs() < bound, "{classes} {metric:?}: {found} for {expected}");
+                assert!(found > 0.2, "{classes} {metric:?}: {found}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_window_is_trained_from_every_start_and_the_best_counts() {
+    let Some(device) = device() else { return };
+    let (labels, splits, schedule) = (labels(), [split(0), split(1)], schedule(30));
+    let (_, subject) = networks().pop().expect("the window is the last");
+    let Subject::Bank(architecture, inputs) = &subject else { panic!("a window is a bank") };
+    let runs = runs(&splits, 2);
+    let train = |inputs: &[BankInputs<f32>]| {
+        let trainee = Trainee::Bank { architecture, inputs };
+        let keep = Keep { weights: true, curve: false };
+        let batch = Batch { trainee, labels: &labels, runs: &runs, schedule: &schedule, keep };
+        all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap())
     };
-    let error = device.train(&batch, &Watch::silent(), &go_on).unwrap_err();
-    assert!(matches!(error, qdc_nn::Error::Device { .. }), "{error}");
+    let together = train(inputs);
+    let apart: Vec<_> = inputs.iter().map(|start| train(std::slice::from_ref(start))).collect();
+    for (at, found) in together.iter().enumerate() {
+        let best = apart.iter().map(|start| &start[at]).reduce(|best, next| {
+            let key = |trained: &Trained<f32>| {
+                (trained.scores.validation, -trained.scores.validation_loss.unwrap())
+            };
+            if key(next) > key(best) { next } else { best }
+        });
+        assert_eq!(found.weights, best.unwrap().weights);
+    }
 }

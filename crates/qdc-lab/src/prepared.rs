@@ -2,15 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Trained};
 use qdc_nn::{
-    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainer, probabilities,
+    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainee, Trainer,
+    probabilities,
 };
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::architecture::{architecture, feature_scale};
@@ -56,6 +55,7 @@ impl Prepared {
     /// Makes the rewirings (or finds them) or the channels of a model, within the memory allowed.
     ///
     /// There are to be `runs` runs, as many of them at once as fit; the weights of `results` of them are kept.
+    /// What a bank computes in which order is chosen for `trainer`.
     ///
     /// # Errors
     /// More memory needed than allowed, with the figure; whatever a rewiring or a channel refuses; a stop
@@ -69,14 +69,17 @@ impl Prepared {
         seed: u64,
         runs: usize,
         results: usize,
+        trainer: &dyn Trainer,
         watch: &Watch,
     ) -> Result<Ready<'a>, Error> {
         if values.model().is_bank() {
             let Dataset { graph, features, .. } = dataset;
             let resources = rewirings.resources();
             let mut sizing = rewirings.size();
-            let planned =
-                rewirings.compute(|| PlannedBank::new(values, graph, features, classes, resources, watch))?;
+            let advantage = trainer.dense_advantage();
+            let planned = rewirings.compute(|| {
+                PlannedBank::new(values, graph, features, classes, resources, advantage, watch)
+            })?;
             sizing.take(&Needs::of_making(planned.needed()), watch)?;
             let bank = rewirings.compute(|| planned.finish(graph, watch))?;
             let needs = Needs::counted(bank.footprint(), results);
@@ -106,8 +109,7 @@ impl Prepared {
         Schedule { learning_rate, weight_decay, max_steps, stopping, metric }
     }
 
-    /// Trains the runs given, `at_once` at the same time: layers by `trainer`, banks on rayon's current pool.
-    /// See [`Trainer::train`].
+    /// Trains the runs given, `at_once` at the same time. See [`Trainer::train`].
     #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
     pub(crate) fn train(
         &self,
@@ -120,15 +122,14 @@ impl Prepared {
         watch: &Watch,
         on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Option<Trained<f32>>>, Error> {
+        let trainee = match self {
+            Self::Towers { architecture, inputs } => Trainee::Towers { architecture, inputs },
+            Self::Bank(bank) => bank.trainee(),
+        };
         let mut finished = Vec::new();
         for runs in runs.chunks(at_once.max(1)) {
-            let trained = match self {
-                Self::Towers { architecture, inputs } => {
-                    let batch = Batch { architecture, inputs, labels, runs, schedule, keep };
-                    trainer.train(&batch, watch, on_end)?
-                }
-                Self::Bank(bank) => train_bank(bank, labels, runs, schedule, keep, watch, on_end)?,
-            };
+            let batch = Batch { trainee, labels, runs, schedule, keep };
+            let trained = trainer.train(&batch, watch, on_end)?;
             let complete = trained.iter().all(Option::is_some);
             finished.extend(trained);
             if !complete {
@@ -198,27 +199,4 @@ impl Prepared {
 
 fn weights_of(trained: &Option<Trained<f32>>) -> Option<&Vec<f32>> {
     trained.as_ref()?.weights.as_ref()
-}
-
-fn train_bank(
-    bank: &PreparedBank,
-    labels: &[u32],
-    runs: &[BatchRun<'_>],
-    schedule: &Schedule,
-    keep: Keep,
-    watch: &Watch,
-    on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
-) -> Result<Vec<Option<Trained<f32>>>, Error> {
-    let stop = AtomicBool::new(false);
-    let train = |run: &BatchRun<'_>| {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let trained = bank.train_split(labels, run.split, run.number, schedule, run.seed, keep, watch)?;
-        if on_end(&trained.scores).is_break() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        Ok(Some(trained))
-    };
-    runs.par_iter().with_max_len(1).map(train).collect()
 }

@@ -229,6 +229,7 @@ pub fn train(
             seeds[0],
             runs.len(),
             results,
+            trainer,
             watch,
         )?;
         rewiring_seconds += before.elapsed().as_secs_f64();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use qdc_core::{Graph, Metric, Recipe, Resources, Split, Watch};
 use qdc_data::output::write_file;
 use qdc_data::{Budget, Dataset, hexadecimal, read_file};
-use qdc_nn::{Matrix, Saved, Scorer, defined_on, predicted, probabilities};
+use qdc_nn::{Cpu, Matrix, Saved, Scorer, defined_on, predicted, probabilities};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -343,7 +343,7 @@ impl SavedModel {
         }
         let rewirings = Rewirings::new(dataset).with_resources(resources.clone());
         let SavedConfiguration { classes, seed, .. } = self.configuration;
-        let ready = Prepared::ready(&values, dataset, classes, &rewirings, seed, 1, 0, watch)?;
+        let ready = Prepared::ready(&values, dataset, classes, &rewirings, seed, 1, 0, &Cpu, watch)?;
         Ok(Prediction { logits: ready.prepared.predict(&self.saved)?, sets: None })
     }
 }

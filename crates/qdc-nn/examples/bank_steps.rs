@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let channels =
         Channels::new(&channels, &dataset.graph, dataset.features.clone(), &Resources::default(), &watch)?;
-    let inputs = BankInputs::<f32>::new(&channels, Way::Auto, &watch)?;
+    let inputs = BankInputs::<f32>::new(&channels, Way::default(), &watch)?;
     let architecture = BankArchitecture {
         hidden: 64,
         norm: true,

@@ -13,15 +13,21 @@ mod channel;
 mod footprint;
 mod inputs;
 mod network;
+mod program;
+mod training;
 mod window;
 
-pub use inputs::{BankInputs, Way};
+pub use inputs::{BankInputs, ChannelMap, ChannelSource, Way};
 pub use network::BankNetwork;
+pub use program::{BankProgram, ChannelStage};
+pub use training::best_start;
+pub(crate) use training::train_split;
 pub use window::LearnedWindow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::program::Dropout;
 
 /// What follows the joined channels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,6 +60,16 @@ pub struct BankArchitecture {
 }
 
 impl BankArchitecture {
+    /// The dropout of what channel number `channel` acts on.
+    pub(crate) fn input_dropout_of(&self, channel: usize) -> Dropout {
+        Dropout { rate: self.input_dropout, stream: 2 * channel as u64 + 1 }
+    }
+
+    /// The dropout of its output where channels are joined.
+    pub(crate) fn dropout_of(&self, channel: usize) -> Dropout {
+        Dropout { rate: self.dropout, stream: 2 * channel as u64 + 2 }
+    }
+
     /// Says what is wrong with it, if anything.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |problem: String| Err(Error::Architecture { problem });

@@ -7,16 +7,48 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use qdc_core::{Split, Watch};
 use rayon::prelude::*;
 
+use crate::bank::{self, BankArchitecture, BankInputs};
 use crate::training::{Keep, Schedule, Scores, Trained, train_split};
 use crate::{Architecture, Error, Inputs};
+
+/// On the CPU a dense product does about this many multiplications in the time a sparse one does one.
+pub(crate) const DENSE_ADVANTAGE: f64 = 4.0;
+
+/// A network to be trained, with what it runs over.
+#[derive(Clone, Copy, Debug)]
+pub enum Trainee<'a> {
+    /// Layers over matrices.
+    Towers {
+        /// The network.
+        architecture: &'a Architecture,
+        /// What it runs over.
+        inputs: &'a Inputs<f32>,
+    },
+    /// Channels.
+    Bank {
+        /// The network.
+        architecture: &'a BankArchitecture,
+        /// What it runs over. Where there are several, which differ in where a learned window starts, a run
+        /// is trained from each of them, and the best on validation counts.
+        inputs: &'a [BankInputs<f32>],
+    },
+}
+
+impl Trainee<'_> {
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        match self {
+            Self::Towers { architecture, .. } => architecture.classes,
+            Self::Bank { architecture, .. } => architecture.classes,
+        }
+    }
+}
 
 /// Runs that share the graph, the network's shape and the schedule, and differ in split and seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// The network.
-    pub architecture: &'a Architecture,
-    /// What it runs over.
-    pub inputs: &'a Inputs<f32>,
+    pub trainee: Trainee<'a>,
     /// The class of each vertex.
     pub labels: &'a [u32],
     /// The runs.
@@ -42,6 +74,11 @@ pub struct BatchRun<'a> {
 pub trait Trainer: fmt::Debug + Sync {
     /// What it computes on, for records: `cpu`, or the name of a device.
     fn device(&self) -> &str;
+
+    /// How many multiplications a dense product does in the time a sparse one does one.
+    fn dense_advantage(&self) -> f64 {
+        DENSE_ADVANTAGE
+    }
 
     /// Trains the runs of a batch; the results stand in the order of the runs.
     ///
@@ -73,15 +110,29 @@ impl Trainer for Cpu {
         watch: &Watch,
         on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Option<Trained<f32>>>, Error> {
-        let Batch { architecture, inputs, labels, runs, schedule, keep } = *batch;
+        let Batch { trainee, labels, runs, schedule, keep } = *batch;
         let stop = AtomicBool::new(false);
         let train = |run: &BatchRun<'_>| {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
             let BatchRun { split, number, seed } = *run;
-            let trained =
-                train_split(architecture, inputs, labels, split, number, schedule, seed, keep, watch)?;
+            let trained = match trainee {
+                Trainee::Towers { architecture, inputs } => {
+                    train_split(architecture, inputs, labels, split, number, schedule, seed, keep, watch)?
+                }
+                Trainee::Bank { architecture, inputs } => bank::train_split(
+                    architecture,
+                    inputs,
+                    labels,
+                    split,
+                    number,
+                    schedule,
+                    seed,
+                    keep,
+                    watch,
+                )?,
+            };
             if on_end(&trained.scores).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }

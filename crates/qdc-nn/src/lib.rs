@@ -38,7 +38,7 @@ pub mod training;
 
 pub use adam::Adam;
 pub use architecture::{Architecture, Combinator, Kind, Tower};
-pub use batch::{Batch, BatchRun, Cpu, Trainer};
+pub use batch::{Batch, BatchRun, Cpu, Trainee, Trainer};
 pub use chain::Placed;
 pub use early_stopping::{Criterion, EarlyStopping, Stopping, Validation, Verdict};
 pub use error::Error;

@@ -112,7 +112,7 @@ fn the_gradient_of_every_parameter_agrees_with_central_differences() {
         (true, Readout::Linear, 0.5, TRAIN, Way::Mapped),
         (true, Readout::Linear, 0.5, TRAIN, Way::Kept),
         (false, Readout::Layers, 0.0, TRAIN, Way::Mapped),
-        (true, Readout::Layers, 0.3, TRAIN, Way::Auto),
+        (true, Readout::Layers, 0.3, TRAIN, Way::default()),
     ] {
         let inputs = BankInputs::<f64>::new(&channels, way, &Watch::silent()).unwrap();
         let mut network = BankNetwork::new(&architecture(norm, readout, input_dropout), &inputs, 1).unwrap();
@@ -210,7 +210,7 @@ fn an_evaluation_is_shared_with_the_next_step_only_where_the_weights_are_the_sam
 #[test]
 fn a_bank_without_channels_or_with_impossible_numbers_is_refused() {
     let none = Channels::new(&[], &graph(), features(), &Resources::default(), &Watch::silent()).unwrap();
-    let none = BankInputs::<f32>::new(&none, Way::Auto, &Watch::silent()).unwrap();
+    let none = BankInputs::<f32>::new(&none, Way::default(), &Watch::silent()).unwrap();
     let right = architecture(true, Readout::Linear, 0.0);
     assert!(BankNetwork::new(&right, &none, 0).is_err());
     for wrong in [

@@ -50,6 +50,13 @@ impl<T: Scalar> Operator<T> {
         }
     }
 
+    /// The matrix in the order of the vertices.
+    pub fn matrix(&self) -> Csr<T> {
+        let (pointers, indices) = (self.pointers.clone(), self.indices.clone());
+        let ordered = Csr::new(self.nodes(), self.nodes(), pointers, indices, self.values.clone());
+        ordered.expect("an operator is a valid matrix").relabel(&self.positions)
+    }
+
     /// Number of vertices.
     pub fn nodes(&self) -> usize {
         self.names.len()

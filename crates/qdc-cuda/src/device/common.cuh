@@ -7,11 +7,13 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+constexpr u32 GROUPS = 4;
+
 // One run: what it was asked to do, and how far it is. Mirrors `state::Run` on the host.
 struct Run {
     u64 seed;
-    double learning_rate;
-    double weight_decay;
+    double rates[GROUPS];  // learning rates of the groups of parameters
+    double decays[GROUPS]; // and their L2 decays
     u64 patience;
     u64 warm_up;
     u32 max_steps;

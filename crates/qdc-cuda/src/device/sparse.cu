@@ -1,15 +1,6 @@
 // Products of a sparse matrix with a dense one, sums of matrices, and the way back through bias and activation.
 
-#include "common.cuh"
-
-// A sparse matrix by rows. `places` numbers entries in the matrix this one is the transpose of: masks are drawn by
-// those numbers; null: entries stand in their own order.
-struct Sparse {
-    const u32 *pointers;
-    const u32 *indices;
-    const float *values;
-    const u32 *places;
-};
+#include "sparse.cuh"
 
 struct Gather {
     Sparse matrix;
@@ -56,21 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) gather(const Gather a) {
             sum.w += value * v.w;
         }
     }
-    if (blockDim.y > 1) { // the parts of a row, summed as a tree
-        const u32 own = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-        partial[own] = sum;
-        for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
-            __syncthreads();
-            if (threadIdx.y < half) {
-                const float4 other = partial[own + half * blockDim.x];
-                sum.x += other.x;
-                sum.y += other.y;
-                sum.z += other.z;
-                sum.w += other.w;
-                partial[own] = sum;
-            }
-        }
-    }
+    sum = sum_of_parts(sum, partial);
     if (inside && threadIdx.y == 0) {
         const u32 index = row * a.stride + 4 * chunk;
         const float *bias = bias_of(a.finish, r);

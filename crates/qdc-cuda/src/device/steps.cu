@@ -78,6 +78,8 @@ struct Site {
     u32 length;
     u32 offset; // among the parts
     u32 parts;
+    u32 group;    // of rates and decays
+    float factor; // of the sum
 };
 
 struct Adam {
@@ -108,13 +110,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) adam(const Adam a) {
     const float *part = a.parts + r * a.parts_run + site.offset + (at - site.begin);
     float g = 0.0f;
     for (u32 p = 0; p < site.parts; p++) g += part[(u64)p * site.length];
+    g *= site.factor;
     const double *correction = a.corrections + 2 * run.step;
-    const float rate = (float)(run.learning_rate / correction[0]);
+    const float rate = (float)(run.rates[site.group] / correction[0]);
     const float root = (float)(1.0 / correction[1]);
     const float keep_1 = 0.9f, take_1 = (float)(1.0 - 0.9), keep_2 = 0.999f, take_2 = (float)(1.0 - 0.999);
     const u64 place = (u64)r * a.length + at;
     float w = a.weights[place];
-    g += (float)run.weight_decay * w;
+    g += (float)run.decays[site.group] * w;
     const float m = flush(keep_1 * a.first[place] + take_1 * g);
     const float v = keep_2 * a.second[place] + take_2 * g * g;
     a.first[place] = m;
@@ -127,6 +130,7 @@ struct Judge {
     const double *train_losses;
     const double *losses;
     const u32 *right;
+    const double *scores; // of each run and set; null: the shares of what is right
     double *curve; // of each run and step: both losses and the three scores; null: not kept
     u32 blocks;
     u32 curve_steps;
@@ -154,7 +158,10 @@ extern "C" __global__ void judge(const Judge a) {
     }
     train_loss = warp_sum(train_loss) / run.sizes[0];
     loss = warp_sum(loss) / run.sizes[1];
-    for (u32 s = 0; s < 3; s++) right[s] = warp_sum(right[s]) / run.sizes[s];
+    for (u32 s = 0; s < 3; s++) {
+        right[s] = warp_sum(right[s]) / run.sizes[s];
+        if (a.scores) right[s] = a.scores[r * 3 + s];
+    }
     if (threadIdx.x != 0) return;
     const u32 step = ++run.step;
     run.improved = 0;

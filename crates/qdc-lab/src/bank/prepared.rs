@@ -1,11 +1,10 @@
 //! A bank or a window made ready for a graph: trained on splits, and what its weights say besides matrices.
 
 use qdc_core::bank::{Channel, Channels};
-use qdc_core::{Features, Filter, Graph, Resources, Split, Watch};
-use qdc_nn::Footprint;
+use qdc_core::{Features, Filter, Graph, Resources, Watch};
 use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork, LearnedWindow, Way};
-use qdc_nn::training::{Keep, Schedule, Scores, Trained, start_seed, train_learner};
-use rayon::prelude::*;
+use qdc_nn::training::Scores;
+use qdc_nn::{Footprint, Trainee};
 use serde::Serialize;
 
 use super::{DropoutOn, Norm, Settings};
@@ -85,16 +84,18 @@ enum Source {
 }
 
 impl PlannedBank {
-    /// Finds the channels of a graph.
+    /// Finds the channels of a graph, for a machine with this [`qdc_nn::Trainer::dense_advantage`].
     ///
     /// # Errors
     /// Whatever a channel refuses, and a stop asked for.
+    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
     pub(crate) fn new(
         values: &Hyperparameters,
         graph: &Graph,
         features: &Features,
         classes: usize,
         resources: &Resources,
+        dense_advantage: f64,
         watch: &Watch,
     ) -> Result<Self, Error> {
         let settings = Settings::of(values);
@@ -106,7 +107,7 @@ impl PlannedBank {
                 let names = list.iter().map(Channel::to_string).collect();
                 let channels = Channels::new(&list, graph, features, resources, watch)?;
                 let way = match (settings.input_dropout > 0.0, settings.dropout_on) {
-                    (false, _) => Way::Auto,
+                    (false, _) => Way::Auto(dense_advantage),
                     (true, DropoutOn::Features) => Way::Mapped,
                     (true, DropoutOn::Channels) => Way::Kept,
                 };
@@ -186,39 +187,8 @@ impl PreparedBank {
         Learned { split, seed, shares: shares.map(share).collect(), window }
     }
 
-    /// Trains every start on a split and keeps the one that did best on validation, the first of equals.
-    #[allow(clippy::too_many_arguments)] // each is one noun of the sentence
-    pub(crate) fn train_split(
-        &self,
-        labels: &[u32],
-        split: &Split,
-        number: usize,
-        schedule: &Schedule,
-        seed: u64,
-        keep: Keep,
-        watch: &Watch,
-    ) -> Result<Trained<f32>, Error> {
-        let from = |inputs: &BankInputs<f32>| -> Result<Trained<f32>, Error> {
-            let mut network = BankNetwork::new(&self.architecture, inputs, start_seed(seed, number))?;
-            let classes = self.architecture.classes;
-            Ok(train_learner(&mut network, classes, labels, split, number, schedule, seed, keep, watch)?)
-        };
-        let trained: Vec<Trained<f32>> = self.inputs.par_iter().map(from).collect::<Result<_, _>>()?;
-        let seconds: f64 = trained.iter().map(|trained| trained.scores.seconds).sum();
-        let mut best: Option<Trained<f32>> = None;
-        for candidate in trained {
-            if best.as_ref().is_none_or(|best| better(&candidate.scores, &best.scores)) {
-                best = Some(candidate);
-            }
-        }
-        let mut best = best.expect("there is a start");
-        best.scores.seconds = seconds;
-        Ok(best)
+    /// The network and what it runs over.
+    pub(crate) fn trainee(&self) -> Trainee<'_> {
+        Trainee::Bank { architecture: &self.architecture, inputs: &self.inputs }
     }
-}
-
-/// A higher validation score, or the same at a lower loss.
-fn better(one: &Scores, other: &Scores) -> bool {
-    let loss = |scores: &Scores| scores.validation_loss.unwrap_or(f64::INFINITY);
-    one.validation > other.validation || (one.validation == other.validation && loss(one) < loss(other))
 }

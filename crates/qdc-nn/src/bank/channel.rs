@@ -6,12 +6,14 @@ use std::sync::Arc;
 use qdc_core::chebyshev::Recurrence;
 
 use super::BankArchitecture;
-use super::inputs::{ChannelInput, MapInput, SourceInput};
+use super::inputs::{ChannelInput, ChannelMap, ChannelSource};
+use super::program::ChannelStage;
 use super::window::{LearnedWindow, WindowSeries};
 use crate::chain::Placement;
 use crate::dense::{View, product};
 use crate::hardware::{Loops, dispatch, multiply_add};
 use crate::layers::{DenseFeatureLinear, Layer, Parameter, Pass, SparseFeatureLinear, Start};
+use crate::program::Dropout;
 use crate::{Matrix, Real, Width};
 
 /// The constant column of a channel, as a share of its size.
@@ -21,8 +23,9 @@ const SMALLEST_NORM: f64 = 1e-12;
 
 /// A channel of a network: its layer, its map, and what the backward pass needs.
 pub(super) struct Channel<T> {
+    source: ChannelSource<T>,
     linear: Box<dyn Layer<T>>,
-    map: MapInput<T>,
+    map: ChannelMap<T>,
     constant: T,
     norm: bool,
     weight: Range<usize>,
@@ -65,13 +68,13 @@ impl<T: Real> Channel<T> {
         placement: &mut Placement,
     ) -> Self {
         let width = Width::single(architecture.hidden);
-        let (dropout, stream) = (architecture.input_dropout, 2 * number as u64 + 1);
+        let Dropout { rate: dropout, stream } = architecture.input_dropout_of(number);
         let (linear, columns): (Box<dyn Layer<T>>, usize) = match &input.source {
-            SourceInput::Sparse(matrix) => {
+            ChannelSource::Sparse(matrix) => {
                 let layer = SparseFeatureLinear::new(Arc::clone(matrix), width, dropout, stream);
                 (Box::new(layer), matrix.columns())
             }
-            SourceInput::Dense(matrix) => {
+            ChannelSource::Dense(matrix) => {
                 let layer = DenseFeatureLinear::new(Arc::clone(matrix), width, dropout, stream);
                 (Box::new(layer), matrix.width().columns())
             }
@@ -85,10 +88,11 @@ impl<T: Real> Channel<T> {
         let bias = placement.place(&scope, vec![Parameter::vector("bias", width, start)]);
         let nodes = input.nodes();
         let coordinates = match &input.map {
-            MapInput::Projection(vectors) => Matrix::zeros(vectors.stride(), width),
+            ChannelMap::Projection(vectors) => Matrix::zeros(vectors.stride(), width),
             _ => Matrix::zeros(0, width),
         };
         Self {
+            source: input.source.clone(),
             linear,
             map: input.map.clone(),
             constant: T::from_f64(BIAS * input.size),
@@ -108,7 +112,7 @@ impl<T: Real> Channel<T> {
         number: usize,
         placement: &mut Placement,
     ) -> Option<(Range<usize>, LearnedWindow)> {
-        let MapInput::Learned { start, .. } = &self.map else { return None };
+        let ChannelMap::Learned { start, .. } = &self.map else { return None };
         let start = *start;
         let parameter = Parameter::vector("window", Width::single(2), Start::Zero);
         let window = placement.place(&format!("channels.{number}"), vec![parameter]);
@@ -121,22 +125,36 @@ impl<T: Real> Channel<T> {
         Some((window, start))
     }
 
+    /// The channel as plain data, under the dropouts of its input and of its output.
+    pub(super) fn stage(&self, input_dropout: Dropout, dropout: Dropout) -> ChannelStage<T> {
+        ChannelStage {
+            source: self.source.clone(),
+            map: self.map.clone(),
+            constant: self.constant.to_f64(),
+            weight: self.weight.clone(),
+            bias: self.bias.clone(),
+            window: self.learned.as_ref().map(|learned| learned.window.clone()),
+            input_dropout,
+            dropout,
+        }
+    }
+
     /// Computes the output.
     pub(super) fn forward(&mut self, theta: &[T], scratch: &mut Scratch<T>, pass: Pass, nothing: &Matrix<T>) {
         let stride = self.output.stride();
         let Scratch { hidden, recurrence } = scratch;
         let weight = &theta[self.weight.clone()];
         match (&self.map, &mut self.learned) {
-            (MapInput::Identity, _) => self.linear.forward(weight, nothing, &mut self.output, pass),
-            (MapInput::Series { operator, coefficients }, _) => {
+            (ChannelMap::Identity, _) => self.linear.forward(weight, nothing, &mut self.output, pass),
+            (ChannelMap::Series { operator, coefficients }, _) => {
                 self.linear.forward(weight, nothing, hidden, pass);
                 recurrence.apply(operator, coefficients, hidden.values(), stride, self.output.values_mut());
             }
-            (MapInput::Projection(vectors), _) => {
+            (ChannelMap::Projection(vectors), _) => {
                 self.linear.forward(weight, nothing, hidden, pass);
                 project(vectors, hidden, &mut self.coordinates, &mut self.output);
             }
-            (MapInput::Learned { operator, .. }, learned) => {
+            (ChannelMap::Learned { operator, .. }, learned) => {
                 let learned = learned.as_mut().expect("a learned window was placed");
                 self.linear.forward(weight, nothing, &mut learned.input, pass);
                 let window = &theta[learned.window.clone()];
@@ -178,16 +196,16 @@ impl<T: Real> Channel<T> {
         });
         // P(L) is symmetric: what maps x to y maps dy to dx.
         let d_input = match (&self.map, &mut self.learned) {
-            (MapInput::Identity, _) => &*dy,
-            (MapInput::Series { operator, coefficients }, _) => {
+            (ChannelMap::Identity, _) => &*dy,
+            (ChannelMap::Series { operator, coefficients }, _) => {
                 recurrence.apply(operator, coefficients, dy.values(), stride, hidden.values_mut());
                 hidden
             }
-            (MapInput::Projection(vectors), _) => {
+            (ChannelMap::Projection(vectors), _) => {
                 project(vectors, dy, &mut self.coordinates, hidden);
                 hidden
             }
-            (MapInput::Learned { operator, .. }, learned) => {
+            (ChannelMap::Learned { operator, .. }, learned) => {
                 let learned = learned.as_mut().expect("a learned window was placed");
                 let Learned { window, series, input, moments } = learned;
                 let coefficients = series.coefficients();
@@ -217,8 +235,8 @@ impl<T: Real> Channel<T> {
 impl<T: Real> ChannelInput<T> {
     fn nodes(&self) -> usize {
         match &self.source {
-            SourceInput::Sparse(matrix) => matrix.rows(),
-            SourceInput::Dense(matrix) => matrix.rows(),
+            ChannelSource::Sparse(matrix) => matrix.rows(),
+            ChannelSource::Dense(matrix) => matrix.rows(),
         }
     }
 }

@@ -6,7 +6,7 @@
 use qdc_core::Features;
 use qdc_core::bank::{Channels, Made, Map, Source};
 
-use super::inputs::{ChannelInput, MapInput, SourceInput, is_kept};
+use super::inputs::{ChannelInput, ChannelMap, ChannelSource, is_kept};
 use super::{BankArchitecture, BankInputs, Readout, Way};
 use crate::{Footprint, Real, Width};
 
@@ -32,12 +32,12 @@ impl Footprint {
             (0, Width::single(channels as usize).stride() as u64, 0);
         for ChannelInput { source, map, .. } in &inputs.channels {
             let (rows, dropped) = match source {
-                SourceInput::Sparse(matrix) => {
+                ChannelSource::Sparse(matrix) => {
                     let entries = matrix.entries() as u64;
                     bytes += (nodes + 1) * POINTER;
                     (matrix.columns() as u64, entries * (INDEX + number + 1))
                 }
-                SourceInput::Dense(matrix) => {
+                ChannelSource::Dense(matrix) => {
                     (matrix.stride() as u64, number * nodes * matrix.stride() as u64)
                 }
             };
@@ -45,9 +45,9 @@ impl Footprint {
             parameters += (rows + 1) * hidden + hidden * joined;
             numbers += nodes * (hidden + 1); // the output, and what its rows were divided by
             match map {
-                MapInput::Identity | MapInput::Series { .. } => {}
-                MapInput::Projection(vectors) => numbers += vectors.stride() as u64 * hidden,
-                MapInput::Learned { .. } => {
+                ChannelMap::Identity | ChannelMap::Series { .. } => {}
+                ChannelMap::Projection(vectors) => numbers += vectors.stride() as u64 * hidden,
+                ChannelMap::Learned { .. } => {
                     numbers += nodes * hidden;
                     parameters += Width::single(2).stride() as u64;
                     bytes += SERIES;
@@ -106,22 +106,22 @@ impl<T: Real> BankInputs<T> {
         let mut total = 0;
         for ChannelInput { source, map, .. } in &self.channels {
             total += match source {
-                SourceInput::Sparse(matrix) => once(
+                ChannelSource::Sparse(matrix) => once(
                     std::sync::Arc::as_ptr(matrix).cast(),
                     matrix.entries() as u64 * (INDEX + number) + (self.nodes as u64 + 1) * POINTER,
                 ),
-                SourceInput::Dense(matrix) => {
+                ChannelSource::Dense(matrix) => {
                     once(std::sync::Arc::as_ptr(matrix).cast(), number * matrix.values().len() as u64)
                 }
             };
             total += match map {
-                MapInput::Identity => 0,
-                MapInput::Series { operator, .. } | MapInput::Learned { operator, .. } => {
+                ChannelMap::Identity => 0,
+                ChannelMap::Series { operator, .. } | ChannelMap::Learned { operator, .. } => {
                     let rows = self.nodes as u64 * (POINTER + 2 * INDEX);
                     let entries = operator.entries() as u64 * (INDEX + number);
                     once(std::sync::Arc::as_ptr(operator).cast(), rows + entries)
                 }
-                MapInput::Projection(vectors) => number * vectors.values().len() as u64,
+                ChannelMap::Projection(vectors) => number * vectors.values().len() as u64,
             };
         }
         total

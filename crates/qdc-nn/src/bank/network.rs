@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::channel::{Channel, Scratch};
 use super::window::LearnedWindow;
-use super::{BankArchitecture, BankInputs, Readout};
+use super::{BankArchitecture, BankInputs, BankProgram, Readout};
 use crate::aligned::Aligned;
 use crate::chain::{Chain, Placement};
 use crate::dense::{View, product};
@@ -13,6 +13,7 @@ use crate::layers::{Activate, Activation, Linear, Parameter, Pass, Rows, Start};
 use crate::learner::{Group, Learner};
 use crate::loss::cross_entropy_with_gradient;
 use crate::network::start;
+use crate::program::Dropout;
 use crate::random::Mask;
 use crate::{Adam, Error, Matrix, Placed, Real, Width};
 
@@ -94,14 +95,9 @@ impl<T: Real> BankNetwork<T> {
             chain
         });
         let Placement { parameters, length } = placement;
-        let mut weights = Aligned::zeros(length);
-        start(&parameters, &mut weights, seed);
-        for (range, window) in &windows {
-            weights[range.start] = T::from_f64(window.mu);
-            weights[range.start + 1] = T::from_f64(window.sigma);
-        }
+        let weights = Aligned::zeros(length);
         let zeros = |width| Matrix::zeros(nodes, width);
-        Ok(Self {
+        let mut network = Self {
             architecture: architecture.clone(),
             channels,
             readouts,
@@ -122,7 +118,42 @@ impl<T: Real> BankNetwork<T> {
             gradient: weights.clone(),
             weights,
             nothing: Matrix::zeros(0, Width::single(1)),
-        })
+        };
+        network.restart(inputs, seed);
+        Ok(network)
+    }
+
+    /// Starts the parameters anew, as [`BankNetwork::new`] does: learned windows where `inputs` say, which
+    /// otherwise are those of the network.
+    pub fn restart(&mut self, inputs: &BankInputs<T>, seed: u64) {
+        self.fresh = false;
+        start(&self.parameters, &mut self.weights, seed);
+        for ((range, window), begin) in self.windows.iter_mut().zip(inputs.starts()) {
+            *window = begin;
+            self.weights[range.start] = T::from_f64(begin.mu);
+            self.weights[range.start + 1] = T::from_f64(begin.sigma);
+        }
+    }
+
+    /// What it computes, as plain data.
+    pub fn program(&self) -> BankProgram<T> {
+        let stage = |(k, channel): (usize, &Channel<T>)| {
+            channel.stage(self.architecture.input_dropout_of(k), self.architecture.dropout_of(k))
+        };
+        let (finish, own) = &self.finish;
+        BankProgram {
+            nodes: self.sum.rows(),
+            classes: Width::single(self.architecture.classes),
+            weights: self.weights.len(),
+            hidden: Width::single(self.architecture.hidden),
+            norm: self.architecture.norm,
+            channels: self.channels.iter().enumerate().map(stage).collect(),
+            mixing: self.mixing.clone(),
+            readout: self.readouts[0].start..self.readouts[self.readouts.len() - 1].end,
+            joined: self.sum.width(),
+            finish: finish.stage(own.clone()),
+            second: self.second.as_ref().map_or_else(Vec::new, Chain::stages),
+        }
     }
 
     /// The shares of the channels, K softmax(a): their mean is 1.
@@ -155,7 +186,8 @@ impl<T: Real> BankNetwork<T> {
 
     /// The mask of channel `k`, if this pass drops anything.
     fn mask(&self, k: usize, pass: Pass) -> Option<Mask> {
-        pass.mask(self.architecture.dropout, 2 * k as u64 + 2)
+        let Dropout { rate, stream } = self.architecture.dropout_of(k);
+        pass.mask(rate, stream)
     }
 }
 
