@@ -70,8 +70,9 @@ pub(crate) fn train<'py>(
             let transition = Transition::with_self_loop(&dataset.graph, spectrum.self_loop)?;
             spectrum.spectrum.origin().check(&transition)?;
         }
+        let accelerator = device.accelerator_of_training().map_err(qdc_nn::Error::from)?;
         let spectra = spectrum.map_or_else(stored, |spectrum| Resources::given((*spectrum.spectrum).clone()));
-        let resources = Resources { memory, ..spectra };
+        let resources = Resources { memory, accelerator, ..spectra };
         let rewirings = Rewirings::new(&dataset).with_resources(resources);
         let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
         let mut patience = Patience::of(hyperparameters.model());

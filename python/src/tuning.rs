@@ -89,6 +89,7 @@ pub(crate) fn tune<'py>(
             metric,
             spectra: SpectrumCache::from_environment(),
             trainer: &*trainer,
+            accelerator: device.accelerator_of_training().map_err(qdc_nn::Error::from)?,
             pool: Some(pool),
         };
         let name = study_name.unwrap_or_else(|| usual_name(&dataset.name, &space));

@@ -32,7 +32,21 @@ impl DeviceArgument {
         written: Option<&str>,
         session: &Session,
     ) -> Result<Box<dyn Trainer>, Failure> {
+        Ok(self.choice(written)?.trainer(&session.watch)?)
+    }
+
+    /// The session's resources with the device for the kernels and spectra of a training.
+    pub(crate) fn resources_of_training(
+        self,
+        written: Option<&str>,
+        session: &Session,
+    ) -> Result<Resources, Failure> {
+        let accelerator = self.choice(written)?.accelerator_of_training()?;
+        Ok(Resources { accelerator, ..session.resources() })
+    }
+
+    fn choice(self, written: Option<&str>) -> Result<Choice, Failure> {
         let written = written.map(str::parse).transpose().map_err(Failure::usage)?;
-        Ok(self.device.or(written).unwrap_or_default().trainer(&session.watch)?)
+        Ok(self.device.or(written).unwrap_or_default())
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use qdc_core::kernel::{Accelerator, Candidates, ColumnPart, ColumnWork};
 use qdc_core::{
-    EdgeRule, Error, Filter, Graph, Normalize, Precision, Recipe, Remedy, Resources, Route, Shard, Sign,
-    Sparsify, Watch,
+    EdgeRule, Eigensolver, Error, Filter, Graph, Normalize, Precision, Recipe, Remedy, Resources, Route,
+    Shard, Sign, Sparsify, Transition, Watch,
 };
 
 /// Does on the CPU, column by column, what a device is asked to do.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Pretended {
     /// The columns after which it fails.
     lasts: usize,
@@ -31,6 +31,18 @@ impl Accelerator for Pretended {
 
     fn yields(&self) -> bool {
         self.yields
+    }
+
+    fn decomposes(&self, rows: usize) -> bool {
+        rows > 1
+    }
+
+    fn decompose(&self, rows: usize, matrix: &mut [f64]) -> Result<Vec<f64>, Error> {
+        if self.lasts == 0 {
+            matrix.fill(f64::NAN);
+            return Err(Error::Device { problem: "the device is lost".into() });
+        }
+        Ok(jacobi(rows, matrix))
     }
 
     fn columns(
@@ -85,6 +97,37 @@ fn polynomial(work: &ColumnWork<'_>, unit: u32, share: f64) -> Vec<f64> {
         (now, next) = (next, after);
     }
     sum
+}
+
+/// The eigenvalues, ascending, of a symmetric matrix that becomes the eigenvectors: Jacobi's rotations.
+fn jacobi(n: usize, matrix: &mut [f64]) -> Vec<f64> {
+    let mut a: Vec<f64> =
+        (0..n * n).map(|at| matrix[(at / n).min(at % n) * n + (at / n).max(at % n)]).collect();
+    let mut vectors: Vec<f64> = (0..n * n).map(|at| f64::from(u8::from(at / n == at % n))).collect();
+    for _ in 0..30 {
+        for p in 0..n {
+            for q in p + 1..n {
+                let angle = 0.5 * (2.0 * a[p * n + q]).atan2(a[q * n + q] - a[p * n + p]);
+                let (sine, cosine) = angle.sin_cos();
+                for k in 0..n {
+                    let (x, y) = (a[k * n + p], a[k * n + q]);
+                    (a[k * n + p], a[k * n + q]) = (cosine * x - sine * y, sine * x + cosine * y);
+                    let (x, y) = (vectors[p * n + k], vectors[q * n + k]);
+                    (vectors[p * n + k], vectors[q * n + k]) = (cosine * x - sine * y, sine * x + cosine * y);
+                }
+                for k in 0..n {
+                    let (x, y) = (a[p * n + k], a[q * n + k]);
+                    (a[p * n + k], a[q * n + k]) = (cosine * x - sine * y, sine * x + cosine * y);
+                }
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&i, &j| a[i * n + i].total_cmp(&a[j * n + j]));
+    for (at, &from) in order.iter().enumerate() {
+        matrix[at * n..(at + 1) * n].copy_from_slice(&vectors[from * n..(from + 1) * n]);
+    }
+    order.iter().map(|&i| a[i * n + i]).collect()
 }
 
 /// A graph with twins of both kinds, leaves, and two vertices without edges.
@@ -157,4 +200,21 @@ fn small_work_stays_on_the_cpu() {
     let choosy = with(Pretended { least: 1e12, lasts: 0, yields: false });
     let built = recipe.prepare(&graph, &choosy, &watch).unwrap().build(&watch).unwrap();
     assert!(built.report.reason.ends_with("without eigenpairs"), "{}", built.report.reason);
+}
+
+#[test]
+fn eigenpairs_of_a_device_are_checked_and_named_like_those_of_the_cpu() {
+    let (transition, watch) = (Transition::new(&graph()), Watch::silent());
+    let by = |device: Pretended| Eigensolver::new().accelerator(Arc::new(device) as Arc<dyn Accelerator>);
+    let ours = Eigensolver::new().solve(&transition, &watch).unwrap();
+    let theirs = by(SOUND).solve(&transition, &watch).unwrap();
+    assert!(theirs.is_complete() && theirs.report().reason.ends_with(", on a pretended device"));
+    assert!(theirs.report().residual_max < 1e-12 && theirs.report().orthogonality < 1e-10);
+    for (a, b) in ours.eigenvalues().iter().zip(theirs.eigenvalues()) {
+        assert!((a - b).abs() < 1e-12, "{a} and {b}");
+    }
+    let lost = Pretended { lasts: 0, yields: true, ..SOUND };
+    assert_eq!(by(lost).solve(&transition, &watch).unwrap().vectors(), ours.vectors());
+    let error = by(Pretended { yields: false, ..lost }).solve(&transition, &watch).unwrap_err();
+    assert!(matches!(error, Error::Device { .. }), "{error}");
 }

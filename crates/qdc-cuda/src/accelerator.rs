@@ -5,25 +5,39 @@ use std::sync::OnceLock;
 use qdc_core::kernel::{Accelerator, Candidates, ColumnWork};
 
 use crate::panels::{Failure, columns};
-use crate::{Device, Error};
+use crate::{Device, Error, cusolver};
 
 /// Operations below which the CPU is done before the device is opened.
 const WORTH_IT: f64 = 2e10;
 
-/// A device that makes columns of kernels.
+/// Rows from which on a decomposition is done sooner on the device than on one core of the CPU, opening the
+/// device and cuSOLVER included.
+const ROWS_WORTH_IT: usize = 1200;
+
+/// A device that makes columns of kernels, and decomposes matrices where cuSOLVER is there.
 #[derive(Debug)]
 pub struct ColumnDevice {
     /// `None`: there is none that works.
     device: OnceLock<Option<Device>>,
-    /// Nothing is left to the CPU.
-    insists: bool,
+    /// Small work is done there too.
+    all: bool,
+    /// The CPU does what the device fails at.
+    yields: bool,
 }
 
 impl ColumnDevice {
     /// The first device that is found, opened when there is work that is worth it. Small work and what the
     /// device cannot do are left to the CPU.
     pub fn if_worth_it() -> Self {
-        Self { device: OnceLock::new(), insists: false }
+        Self { device: OnceLock::new(), all: false, yields: true }
+    }
+
+    /// The same device for the same work, whose failure is an error: what it makes has the same bytes.
+    ///
+    /// # Errors
+    /// If there is none that works.
+    pub fn only_if_worth_it() -> Result<Self, Error> {
+        Ok(Self { all: false, ..Self::insisting()? })
     }
 
     /// A device for all work, whose failure is an error.
@@ -31,7 +45,7 @@ impl ColumnDevice {
     /// # Errors
     /// If there is none that works.
     pub fn insisting() -> Result<Self, Error> {
-        Ok(Self { device: OnceLock::from(Some(Device::open()?)), insists: true })
+        Ok(Self { device: OnceLock::from(Some(Device::open()?)), all: true, yields: false })
     }
 
     fn device(&self) -> Option<&Device> {
@@ -45,11 +59,11 @@ impl Accelerator for ColumnDevice {
     }
 
     fn takes(&self, operations: f64) -> bool {
-        self.insists || (operations >= WORTH_IT && self.device().is_some())
+        self.all || (operations >= WORTH_IT && self.device().is_some())
     }
 
     fn yields(&self) -> bool {
-        !self.insists
+        self.yields
     }
 
     fn columns(
@@ -65,5 +79,15 @@ impl Accelerator for ColumnDevice {
             Failure::Caller(error) => error,
             Failure::Device(error) => qdc_core::Error::Device { problem: error.to_string() },
         })
+    }
+
+    fn decomposes(&self, rows: usize) -> bool {
+        rows >= ROWS_WORTH_IT && self.device().is_some() && cusolver::is_there()
+    }
+
+    fn decompose(&self, rows: usize, matrix: &mut [f64]) -> Result<Vec<f64>, qdc_core::Error> {
+        let device = self.device().ok_or(Error::NoDriver);
+        let done = device.and_then(|device| cusolver::decompose(device, rows, matrix));
+        done.map_err(|error| qdc_core::Error::Device { problem: error.to_string() })
     }
 }

@@ -50,6 +50,19 @@ impl Choice {
         })
     }
 
+    /// The device beside a training, for its kernels and spectra: whether `auto` or `cuda` was said, the same
+    /// work is done there, so that a trial and its repetition agree.
+    ///
+    /// # Errors
+    /// If `cuda` was asked for and there is no device that works.
+    pub fn accelerator_of_training(self) -> Result<Option<Arc<dyn Accelerator>>, Error> {
+        Ok(match self {
+            Self::Cpu => None,
+            Self::Auto => Some(Arc::new(ColumnDevice::if_worth_it())),
+            Self::Cuda => Some(Arc::new(ColumnDevice::only_if_worth_it()?)),
+        })
+    }
+
     /// Who trains. `auto` notes on `watch` when it takes the CPU for want of a device.
     ///
     /// # Errors

@@ -9,16 +9,21 @@
 //! all splits and seeds of a trial. A run gives the same bytes whichever runs share its batch.
 
 mod accelerator;
+mod bank;
 mod choice;
+mod cusolver;
 mod device;
 mod error;
+mod frame;
 mod grid;
 mod launch;
 mod matrices;
 mod network;
 mod panels;
 mod room;
+mod scores;
 mod state;
+mod towers;
 mod training;
 
 #[cfg(test)]

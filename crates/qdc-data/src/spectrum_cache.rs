@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use qdc_core::hash::{ContentHash, Digest as ContentDigest};
 use qdc_core::kernel::SpectrumStore;
-use qdc_core::spectrum::{Origin, SpectrumReport};
+use qdc_core::spectrum::{Origin, Pairs, SpectrumReport};
 use qdc_core::{Eigensolver, Spectrum, Transition, Watch};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -36,13 +36,14 @@ const EXTENSION: &str = "spectrum";
 /// The folder of stored spectra.
 ///
 /// ```no_run
-/// use qdc_core::{Transition, Watch};
+/// use qdc_core::{Eigensolver, Transition, Watch};
 /// use qdc_data::SpectrumCache;
 ///
+/// let solver = Eigensolver::new();
 /// let cora = qdc_data::load("cora")?;
 /// let cache = SpectrumCache::from_environment();
-/// let spectrum = cache.load_or_compute(&Transition::new(&cora.graph), None, &Watch::silent())?; // seconds
-/// let again = cache.load_or_compute(&Transition::new(&cora.graph), None, &Watch::silent())?; // milliseconds
+/// let spectrum = cache.load_or_compute(&Transition::new(&cora.graph), &solver, &Watch::silent())?; // seconds
+/// let again = cache.load_or_compute(&Transition::new(&cora.graph), &solver, &Watch::silent())?; // milliseconds
 /// # Ok::<(), qdc_data::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -87,21 +88,21 @@ impl SpectrumCache {
         &self.folder
     }
 
-    /// The complete spectrum: from its file if there is a sound one, else computed and, from five hundred
-    /// vertices on, stored.
+    /// The complete spectrum: from its file if there is a sound one, else computed by `solver` and, from five
+    /// hundred vertices on, stored.
     ///
     /// A damaged file is replaced, and a folder that cannot be written costs only the saving; the watch is
     /// told of both.
     pub fn load_or_compute(
         &self,
         transition: &Transition,
-        memory: Option<u64>,
+        solver: &Eigensolver,
         watch: &Watch,
     ) -> Result<Spectrum, Error> {
         if let Some(spectrum) = self.find(transition, watch) {
             return Ok(spectrum);
         }
-        let spectrum = Eigensolver::new().memory(memory).solve(transition, watch)?;
+        let spectrum = solver.clone().pairs(Pairs::All).solve(transition, watch)?;
         self.keep(transition, &spectrum, watch);
         Ok(spectrum)
     }
@@ -281,7 +282,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = SpectrumCache::new(folder.path().join("spectra"));
         assert!(cache.list().unwrap().is_empty());
-        let computed = cache.load_or_compute(&ring(501), None, &Watch::silent()).unwrap();
+        let computed = cache.load_or_compute(&ring(501), &Eigensolver::new(), &Watch::silent()).unwrap();
         let mapped = cache.load(&ring(501)).unwrap().unwrap();
         assert_eq!(mapped.eigenvalues(), computed.eigenvalues());
         assert_eq!(mapped.vectors(), computed.vectors());
@@ -353,7 +354,7 @@ mod tests {
             std::fs::write(&path, damaged).unwrap();
             let error = cache.load(&transition).unwrap_err();
             assert!(error.hint().unwrap().contains("qdc cache clear"), "{error}");
-            let again = cache.load_or_compute(&transition, None, &Watch::silent()).unwrap();
+            let again = cache.load_or_compute(&transition, &Eigensolver::new(), &Watch::silent()).unwrap();
             assert_eq!(again.eigenvalues(), spectrum.eigenvalues());
         }
     }

@@ -131,6 +131,7 @@ fn searched<'a>(
         patience: Patience { max_steps: 5, ..Patience::of(&space.model) },
         metric: Metric::Accuracy,
         trainer: &Cpu,
+        accelerator: None,
         spectra,
         pool: None,
     }

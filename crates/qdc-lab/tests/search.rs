@@ -38,6 +38,7 @@ fn run(file: &Path) -> Result<(), Error> {
         patience: Patience { max_steps: 20, ..Patience::default() },
         metric: qdc_core::Metric::Accuracy,
         spectra: SpectrumCache::new("nowhere"),
+        accelerator: None,
         trainer: &qdc_nn::Cpu,
         pool: None,
     };

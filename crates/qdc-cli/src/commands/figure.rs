@@ -317,12 +317,12 @@ pub(super) fn mean_shares(learned: &[Learned]) -> Vec<(String, f64)> {
 /// All eigenpairs of a graph, from the store where they are; a small graph is done sooner than a file is
 /// written.
 pub(super) fn spectrum(graph: &Graph, session: &Session) -> Result<Spectrum, Failure> {
+    let solver = Eigensolver::new().memory(session.memory.0);
     if graph.nodes() <= UNSTORED {
-        let solver = Eigensolver::new().memory(Some(session.memory.0));
         return Ok(solver.solve(&Transition::new(graph), &session.watch)?);
     }
     let cache = session.spectra();
-    Ok(cache.load_or_compute(&Transition::new(graph), Some(session.memory.0), &session.watch)?)
+    Ok(cache.load_or_compute(&Transition::new(graph), &solver, &session.watch)?)
 }
 
 pub(super) fn barbell(session: &Session) -> Result<Graph, Failure> {

@@ -9,6 +9,7 @@ use qdc_core::{Metric, UNLABELLED};
 use qdc_lab::{Fit, Prediction, SavedModel};
 use serde::Serialize;
 
+use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::graph_arguments::EdgeArguments;
 use crate::output::{self, Show};
@@ -33,6 +34,8 @@ pub(crate) struct Predict {
     /// Give the probability of every class too
     #[arg(long)]
     probabilities: bool,
+    #[command(flatten)]
+    device: DeviceArgument,
     /// Write a csv with the columns vertex, predicted, label, set instead of printing it
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -43,9 +46,10 @@ impl Predict {
         let model = SavedModel::open(&self.model, session.budget())?;
         let name = self.graph.as_ref().unwrap_or(&model.configuration.dataset);
         let dataset = qdc_data::open(name, &session.data_dir(), self.edges.reading())?.into_dataset()?;
+        let resources = self.device.resources_of_training(None, session)?;
         let predicted = match self.graph {
-            None => model.predict(&dataset, &session.resources(), &session.watch)?,
-            Some(_) => model.predict_elsewhere(&dataset, &session.resources(), &session.watch)?,
+            None => model.predict(&dataset, &resources, &session.watch)?,
+            Some(_) => model.predict_elsewhere(&dataset, &resources, &session.watch)?,
         };
         let fits = predicted.fit(&dataset.labels, model.configuration.metric);
         let csv = csv(&predicted, &dataset.labels, self.probabilities);

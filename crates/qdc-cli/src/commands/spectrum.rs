@@ -11,6 +11,7 @@ use qdc_data::Error;
 use qdc_data::npz::NpzWriter;
 use serde::Serialize;
 
+use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::graph_arguments::GraphArguments;
 use crate::output::Show;
@@ -33,6 +34,8 @@ pub(crate) struct SpectrumCommand {
     /// Weight of the self-loops
     #[arg(long, value_name = "W", default_value_t = 1.0)]
     self_loop: f64,
+    #[command(flatten)]
+    device: DeviceArgument,
     /// Where the pairs go: an .npz with eigenvalues (k) and eigenvectors (N x k)
     #[arg(long, short, value_name = "FILE.npz")]
     output: Option<PathBuf>,
@@ -90,7 +93,8 @@ impl SpectrumCommand {
         let source = self.graph.load(session)?;
         let transition = Transition::with_self_loop(source.graph(), self.self_loop)?;
         let started = Instant::now();
-        let spectrum = match self.solve(&transition, session) {
+        let solver = Eigensolver::new().accelerator(self.device.resources(session)?.accelerator);
+        let spectrum = match self.solve(&solver.memory(session.memory.0), &transition, session) {
             Err(Error::Core(qdc_core::Error::Unconverged { partial, found, expected })) => {
                 let error = qdc_core::Error::Unconverged { partial: partial.clone(), found, expected };
                 return Err(with_partial(error.into(), &partial, self.output.as_deref()));
@@ -116,16 +120,17 @@ impl SpectrumCommand {
     }
 
     /// All pairs come from the store, or go into it; a window is computed for itself.
-    fn solve(&self, transition: &Transition, session: &Session) -> Result<Spectrum, Error> {
+    fn solve(
+        &self,
+        solver: &Eigensolver,
+        transition: &Transition,
+        session: &Session,
+    ) -> Result<Spectrum, Error> {
         let cache = session.spectra();
         if self.pairs == Pairs::All && matches!(self.solver, Route::Auto | Route::Dense) {
-            return cache.load_or_compute(transition, Some(session.memory.0), &session.watch);
+            return cache.load_or_compute(transition, solver, &session.watch);
         }
-        let solver = Eigensolver::new()
-            .pairs(self.pairs)
-            .around(self.around)
-            .solver(self.solver)
-            .memory(session.memory.0);
+        let solver = solver.clone().pairs(self.pairs).around(self.around).solver(self.solver);
         Ok(solver.solve(transition, &session.watch)?)
     }
 }

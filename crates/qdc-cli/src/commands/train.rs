@@ -156,9 +156,10 @@ impl Train {
                 probabilities: self.ensemble.is_some(),
             },
         };
-        let rewirings =
-            Rewirings::new(&dataset).with_resources(session.resources()).by_routes(&config.routes);
-        let trainer = self.device.trainer(config.device.as_deref(), session)?;
+        let written = config.device.as_deref();
+        let resources = self.device.resources_of_training(written, session)?;
+        let rewirings = Rewirings::new(&dataset).with_resources(resources).by_routes(&config.routes);
+        let trainer = self.device.trainer(written, session)?;
         let go_on = |_: &Scores| ControlFlow::Continue(());
         let run = qdc_lab::train(&training, &rewirings, &*trainer, &session.watch, &go_on)?;
         for (path, csv) in [(&self.curves, curves as fn(&Run) -> String), (&self.scores, scores)] {

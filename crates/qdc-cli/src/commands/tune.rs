@@ -189,6 +189,7 @@ impl Tune {
             metric: metric(&config, dataset),
             spectra: session.spectra(),
             trainer: &*trainer,
+            accelerator: self.device.resources_of_training(None, session)?.accelerator,
             pool: None,
         };
         let usual = study_name(&dataset.name, &space);

@@ -289,7 +289,8 @@ impl Channels {
 
 /// Every eigenpair of a transition matrix: given, stored, or computed and then stored.
 fn complete(transition: &Transition, resources: &Resources, watch: &Watch) -> Result<Spectrum, Error> {
-    let solve = || Eigensolver::new().memory(resources.memory).solve(transition, watch);
+    let solver = Eigensolver::new().memory(resources.memory).accelerator(resources.accelerator.clone());
+    let solve = || solver.solve(transition, watch);
     match &resources.spectra {
         Spectra::Given(spectrum) => {
             spectrum.origin().check(transition)?;

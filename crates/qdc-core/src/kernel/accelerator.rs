@@ -1,8 +1,9 @@
-//! Columns of a polynomial in L on a device beside the CPU, where somebody brings one.
+//! Columns of a polynomial in L, and eigenpairs, on a device beside the CPU, where somebody brings one.
 //!
 //! The device runs the recurrence on panels of thousands of columns and hands over what may be kept of each. The
 //! rules of sparsification are applied here, to those entries, by the same code as on the CPU.
 
+use std::fmt;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -12,8 +13,8 @@ use super::{Precision, Sink};
 use crate::sparsify::{Rule, Sparsify};
 use crate::{Csr, Error, Sign, Watch};
 
-/// A device that makes columns of a polynomial in L.
-pub trait Accelerator: Send + Sync {
+/// A device that makes columns of a polynomial in L, and perhaps decomposes matrices.
+pub trait Accelerator: fmt::Debug + Send + Sync {
     /// What it is called.
     fn name(&self) -> &str;
 
@@ -32,6 +33,22 @@ pub trait Accelerator: Send + Sync {
         work: &ColumnWork<'_>,
         take: &mut dyn FnMut(Candidates) -> Result<(), Error>,
     ) -> Result<(), Error>;
+
+    /// Whether full decompositions of matrices of so many rows are to be done there.
+    fn decomposes(&self, rows: usize) -> bool {
+        let _ = rows;
+        false
+    }
+
+    /// All eigenvalues of a dense symmetric matrix, ascending. The matrix, its columns one after the other
+    /// and at least the lower triangle filled in, becomes the eigenvectors, column by column.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails or lacks memory.
+    fn decompose(&self, rows: usize, matrix: &mut [f64]) -> Result<Vec<f64>, Error> {
+        let _ = matrix;
+        Err(Error::Device { problem: format!("it decomposes no matrix of {rows} rows") })
+    }
 }
 
 /// Columns sum_k c_k T_k(M) x of a matrix M, and what is wanted of them.

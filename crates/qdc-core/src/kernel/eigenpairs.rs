@@ -152,6 +152,7 @@ impl Eigenpairs {
             .around(self.recipe.centre())
             .solver(self.resources.route)
             .memory(self.resources.memory)
+            .accelerator(self.resources.accelerator.clone())
     }
 
     fn compute(&self, watch: &Watch) -> Result<Spectrum, Error> {

@@ -1,6 +1,8 @@
 //! One connected block of the reduced matrix B: what is wanted of it, what was found, and the proof that it
 //! is all.
 
+use std::sync::Arc;
+
 use faer::Mat;
 
 use super::assemble::Found;
@@ -8,6 +10,7 @@ use super::dense;
 use super::factor::Symbolic;
 use super::folded::Ritz;
 use super::groups::GROUP_TOLERANCE;
+use crate::kernel::Accelerator;
 use crate::{Csr, Error, Watch};
 
 /// Beyond this no eigenvalue lies: those of L are in [-1, 1], up to the rounding of its entries.
@@ -22,6 +25,8 @@ pub(super) struct Wanted {
     pub(super) known: Vec<f64>,
     pub(super) seed: u64,
     pub(super) memory: Option<u64>,
+    /// What decomposes matrices of this block's size, if not the CPU.
+    pub(super) device: Option<Arc<dyn Accelerator>>,
 }
 
 impl Wanted {
@@ -115,21 +120,31 @@ impl Outcome {
     }
 }
 
-/// The full decomposition of a block that is not worth an iteration.
+/// The full decomposition of a block that is not worth an iteration, by a device where there is one for it.
 pub(super) fn everything(matrix: &Csr<f64>, wanted: &Wanted, watch: &Watch) -> Result<Outcome, Error> {
+    if let Some(device) = wanted.device.as_deref()
+        && let Some((values, vectors)) = dense::decompose_on(device, matrix, watch)?
+    {
+        return Ok(whole(values, vectors, wanted));
+    }
     if let Some(limit) = wanted.memory.filter(|&limit| dense::memory(matrix.rows()) > limit) {
         let needed = dense::memory(matrix.rows());
         return Err(Error::Memory { what: "the full eigendecomposition", needed, limit });
     }
     let (values, vectors) = dense::decompose(matrix, watch)?;
-    Ok(Outcome {
+    Ok(whole(values, vectors, wanted))
+}
+
+/// All pairs of a block.
+fn whole(values: Vec<f64>, vectors: Mat<f64>, wanted: &Wanted) -> Outcome {
+    Outcome {
         counted: Some(values.len()),
         found: Found { values, vectors },
         interval: Some([f64::MIN, f64::MAX]),
         converged: true,
         applications: 0,
         shift: wanted.mu,
-    })
+    }
 }
 
 /// Counts eigenvalues of one block by inertia.

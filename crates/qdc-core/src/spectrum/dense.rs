@@ -1,4 +1,4 @@
-//! The full symmetric eigendecomposition, by faer.
+//! The full symmetric eigendecomposition, by faer or on a device.
 //!
 //! Time of order n^3 and about five n x n matrices for each block of n classes. faer cannot be stopped half
 //! way, so the work runs on a thread of its own: when the watch asks for a stop, that thread is left behind
@@ -10,9 +10,13 @@ use std::time::Duration;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{Mat, Par};
+use faer::{Mat, MatRef, Par};
 
+use crate::kernel::Accelerator;
 use crate::{Csr, Error, Watch};
+
+/// Eigenvalues and eigenvectors.
+type Pairs = (Vec<f64>, Mat<f64>);
 
 /// Below this, a decomposition takes milliseconds and does not ask whether to stop.
 const SMALL: usize = 400;
@@ -30,8 +34,36 @@ pub fn memory(n: usize) -> u64 {
     scratch.unaligned_bytes_required() as u64 + 16 * (n as u64).pow(2)
 }
 
+/// Bytes that the host needs where a device does the work: the matrix, and a copy of it in the end.
+pub(super) fn memory_beside_a_device(n: usize) -> u64 {
+    16 * (n as u64).pow(2)
+}
+
+/// All eigenpairs of a symmetric matrix, eigenvalues ascending, by a device. `None` where the device fails and
+/// leaves the work to the CPU.
+pub(super) fn decompose_on(
+    device: &dyn Accelerator,
+    matrix: &Csr<f64>,
+    watch: &Watch,
+) -> Result<Option<Pairs>, Error> {
+    watch.check()?;
+    let n = matrix.rows();
+    let mut full = vec![0.0; n * n];
+    for (row, column, value) in matrix.iter() {
+        full[column as usize * n + row] = value;
+    }
+    match device.decompose(n, &mut full) {
+        Ok(values) => Ok(Some((values, MatRef::from_column_major_slice(&full, n, n).to_owned()))),
+        Err(Error::Device { problem }) if device.yields() => {
+            watch.note(&format!("decomposing on the CPU: {problem}"));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// All eigenpairs of a symmetric matrix, eigenvalues ascending.
-pub(super) fn decompose(matrix: &Csr<f64>, watch: &Watch) -> Result<(Vec<f64>, Mat<f64>), Error> {
+pub(super) fn decompose(matrix: &Csr<f64>, watch: &Watch) -> Result<Pairs, Error> {
     let n = matrix.rows();
     let mut full = Mat::<f64>::zeros(n, n);
     for (row, column, value) in matrix.iter() {
@@ -41,7 +73,7 @@ pub(super) fn decompose(matrix: &Csr<f64>, watch: &Watch) -> Result<(Vec<f64>, M
 }
 
 /// The same for a matrix already written out; only its lower triangle is read.
-pub(super) fn decompose_full(full: Mat<f64>, watch: &Watch) -> Result<(Vec<f64>, Mat<f64>), Error> {
+pub(super) fn decompose_full(full: Mat<f64>, watch: &Watch) -> Result<Pairs, Error> {
     watch.check()?;
     if full.nrows() <= SMALL {
         return eigen(&full);
@@ -67,7 +99,7 @@ pub(super) fn decompose_full(full: Mat<f64>, watch: &Watch) -> Result<(Vec<f64>,
     }
 }
 
-fn eigen(full: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>), Error> {
+fn eigen(full: &Mat<f64>) -> Result<Pairs, Error> {
     let n = full.nrows();
     if n == 1 {
         return Ok((vec![full[(0, 0)]], Mat::from_fn(1, 1, |_, _| 1.0)));

@@ -8,6 +8,7 @@ use super::groups::clamp;
 use super::plan::{Cost, Method, SMALL, Survey};
 use super::structure::{Block, Structure};
 use super::{Origin, Pairs, Spectrum, SpectrumReport, filter, lanczos, lobpcg};
+use crate::kernel::Accelerator;
 use crate::{Error, Route, Transition, Watch};
 
 /// Computes eigenpairs of L.
@@ -30,12 +31,21 @@ pub struct Eigensolver {
     solver: Route,
     method: Option<Method>,
     memory: Option<u64>,
+    accelerator: Option<Arc<dyn Accelerator>>,
     seed: u64,
 }
 
 impl Default for Eigensolver {
     fn default() -> Self {
-        Self { pairs: Pairs::All, around: 0.5, solver: Route::Auto, method: None, memory: None, seed: 0 }
+        Self {
+            pairs: Pairs::All,
+            around: 0.5,
+            solver: Route::Auto,
+            method: None,
+            memory: None,
+            accelerator: None,
+            seed: 0,
+        }
     }
 }
 
@@ -75,6 +85,17 @@ impl Eigensolver {
     pub fn memory(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.memory = bytes.into();
         self
+    }
+
+    /// A device for full decompositions that are worth it; `None`: the CPU does them.
+    pub fn accelerator(mut self, device: impl Into<Option<Arc<dyn Accelerator>>>) -> Self {
+        self.accelerator = device.into();
+        self
+    }
+
+    /// The device, if it decomposes matrices of so many rows.
+    fn device(&self, rows: usize) -> Option<&Arc<dyn Accelerator>> {
+        self.accelerator.as_ref().filter(|device| device.decomposes(rows))
     }
 
     /// The seed of the starting vectors of the iterative routes.
@@ -130,12 +151,17 @@ impl Eigensolver {
         watch: &Watch,
     ) -> Result<Way, Error> {
         let rows = block.matrix.rows();
-        let full = Way { cost: Cost::dense(rows), survey: None };
+        let cost = match self.device(rows) {
+            Some(_) => Cost::dense_on_a_device(rows),
+            None => Cost::dense(rows),
+        };
+        let full = Way { cost, survey: None };
         let Some((mu, count)) = window.filter(|_| rows > SMALL && self.solver != Route::Dense) else {
             return Ok(full);
         };
         let known = twin_distances(structure, mu);
-        let wanted = Wanted { mu, count, known, seed: self.seed, memory: self.memory };
+        let device = self.device(rows).cloned();
+        let wanted = Wanted { mu, count, known, seed: self.seed, memory: self.memory, device };
         let survey = Survey::new(&block.matrix, &wanted, watch)?;
         let mut costs = match self.solver {
             Route::Lobpcg => vec![survey.lobpcg(&block.matrix, &wanted)],
@@ -232,6 +258,18 @@ impl Prepared {
         }
     }
 
+    /// The device that does most of the work, if one does.
+    fn device(&self) -> Option<&Arc<dyn Accelerator>> {
+        let largest = self.structure.blocks().iter().map(|block| block.matrix.rows()).max()?;
+        self.solver.device(largest).filter(|_| self.method() == Method::Dense)
+    }
+
+    /// [`Prepared::reason`], and where the work is done if that is not the CPU.
+    fn account(&self) -> String {
+        let device = self.device().map_or(String::new(), |device| format!(", on {}", device.name()));
+        format!("{}{device}", self.reason())
+    }
+
     fn check_memory(&self) -> Result<(), Error> {
         let (needed, Some(limit)) = (self.memory(), self.solver.memory) else { return Ok(()) };
         if self.method() == Method::Dense && needed > limit {
@@ -248,7 +286,7 @@ impl Prepared {
     pub fn solve(&self, transition: &Transition, watch: &Watch) -> Result<Spectrum, Error> {
         self.origin.check(transition)?;
         let method = self.method();
-        watch.note(&format!("eigenpairs by {method}: {}", self.reason()));
+        watch.note(&format!("eigenpairs by {method}: {}", self.account()));
         let blocks = self.structure.blocks();
         let phase = watch.phase("eigenpairs", blocks.len() as u64);
         let mut known = self.window.map_or(Vec::new(), |(mu, _)| twin_distances(&self.structure, mu));
@@ -272,6 +310,7 @@ impl Prepared {
             known: std::mem::take(known),
             seed: self.solver.seed,
             memory: self.solver.memory,
+            device: self.solver.device(block.matrix.rows()).cloned(),
         };
         let matrix = &block.matrix;
         let outcome = match (way.cost.method, &way.survey) {
@@ -303,7 +342,7 @@ impl Prepared {
             around: self.window.map(|_| self.solver.around),
             solver: self.route(),
             method,
-            reason: self.reason().into(),
+            reason: self.account(),
             residual_max: assembled.residual_max,
             orthogonality: assembled.orthogonality,
             operator_applications: effort.applications,

@@ -27,6 +27,9 @@ pub(super) const SMALL: usize = 400;
 mod rate {
     /// The full decomposition, counted as 9 n^3.
     pub(super) const DECOMPOSITION: f64 = 25e9;
+    /// The same on a device (an H200), and the seconds until it is ready.
+    pub(super) const DEVICE_DECOMPOSITION: f64 = 2e12;
+    pub(super) const DEVICE_START: f64 = 1.0;
     /// Dense products and reflections on tall blocks.
     pub(super) const ALGEBRA: f64 = 20e9;
     /// Products of B with panels of sixteen columns.
@@ -87,6 +90,12 @@ impl Cost {
         let flops = 9.0 * (rows as f64).powi(3);
         let (seconds, memory) = (flops / rate::DECOMPOSITION, dense::memory(rows));
         Self { method: Method::Dense, flops, seconds, memory }
+    }
+
+    /// The same by a device.
+    pub(super) fn dense_on_a_device(rows: usize) -> Self {
+        let seconds = rate::DEVICE_START + Self::dense(rows).flops / rate::DEVICE_DECOMPOSITION;
+        Self { seconds, memory: dense::memory_beside_a_device(rows), ..Self::dense(rows) }
     }
 }
 

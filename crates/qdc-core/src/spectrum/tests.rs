@@ -36,7 +36,7 @@ fn branches(copies: u64, length: u64) -> Csr<f64> {
 }
 
 fn wanted(mu: f64, count: usize) -> Wanted {
-    Wanted { mu, count, known: Vec::new(), seed: 0, memory: None }
+    Wanted { mu, count, known: Vec::new(), seed: 0, memory: None, device: None }
 }
 
 fn solve(matrix: &Csr<f64>, method: Method, wanted: &Wanted) -> Outcome {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use qdc_core::kernel::{Remembered, Spectra};
-use qdc_core::{Metric, Resources, Transition, Watch};
+use qdc_core::kernel::{Accelerator, Remembered, Spectra};
+use qdc_core::{Eigensolver, Metric, Resources, Transition, Watch};
 use qdc_data::{Dataset, SpectrumCache};
 use qdc_nn::Trainer;
 use qdc_tune::storage::Storage;
@@ -65,6 +65,8 @@ pub struct Search<'a> {
     pub spectra: SpectrumCache,
     /// Who trains.
     pub trainer: &'a dyn Trainer,
+    /// A device for kernels and spectra that are worth it.
+    pub accelerator: Option<Arc<dyn Accelerator>>,
     /// The threads that compute; the process's own pool where none is given.
     pub pool: Option<&'a rayon::ThreadPool>,
 }
@@ -217,6 +219,7 @@ fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Er
     let mut resources = Resources {
         memory: search.memory,
         spectra: Spectra::Stored(Arc::new(search.spectra.clone())),
+        accelerator: search.accelerator.clone(),
         ..Resources::default()
     };
     let within = |resources| Rewirings::new(search.dataset).with_resources(resources).on(search.pool);
@@ -237,8 +240,9 @@ fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Er
         return Ok(rewirings);
     }
     let transition = Transition::new(&search.dataset.graph);
-    let found = rewirings
-        .compute(|| search.spectra.load_or_compute(&transition, rewirings.resources().memory, watch));
+    let solver =
+        Eigensolver::new().memory(rewirings.resources().memory).accelerator(search.accelerator.clone());
+    let found = rewirings.compute(|| search.spectra.load_or_compute(&transition, &solver, watch));
     match found {
         Ok(spectrum) => {
             let store = Remembered::holding(search.spectra.clone(), &transition, spectrum);
