@@ -58,7 +58,7 @@ impl<'a> DeviceBank<'a> {
         let wide = channels * program.hidden.stride() as u64;
         let run = u64::from(counted("numbers of the channels", nodes * wide)?);
         let active = room.reserve::<f32>(count * run);
-        let made = Made::all(program, runs, room)?;
+        let made = Made::all(&frame, program, room)?;
         let maps = made.iter().any(Made::maps);
         let scratch = if maps { Some(Scratch::new(&frame, program.hidden, room)?) } else { None };
         let learned = LearnedRoom::new(&frame, program, &made, room)?;
@@ -192,7 +192,7 @@ fn sites(program: &BankProgram<f32>) -> Sites {
     let rows = program.nodes as u32;
     let mut sites = Sites::default();
     for channel in &program.channels {
-        sites.add(&channel.weight, channel::weight_parts(channel, rows), 1.0);
+        sites.add(&channel.weight, channel::weight_parts(channel, program.hidden, rows), 1.0);
         sites.add(&channel.bias, bias_parts(rows), channel.constant as f32);
         channel.window.iter().for_each(|window| sites.add(window, 1, 1.0));
     }

@@ -8,7 +8,7 @@ use crate::grid::{Sites, THREADS, inner_of_a_part, rows_of_a_part, spread};
 use crate::launch::{Argument, Launch};
 use crate::matrices::{Matrices, counted};
 use crate::room::Room;
-use crate::state::{Add, Address, Back, Finish, Gather, Mask, Product, Run, Site, code};
+use crate::state::{Add, Address, Back, Drop, Finish, Gather, Mask, Product, Run, Site, code};
 use crate::{Device, Error};
 
 /// The addresses of a layer: its output and the gradient of that, of the first run.
@@ -193,7 +193,7 @@ impl<'a> Frame<'a> {
             mask,
             rows: self.nodes,
             columns: y.stride,
-            inner: x.stride,
+            inner: self.site(theta).length / y.stride,
             a_stride: x.stride,
             b_stride: y.stride,
             c_stride: y.stride,
@@ -213,7 +213,7 @@ impl<'a> Frame<'a> {
             c: self.parts_of(site),
             c_run: self.parts_run,
             mask: Mask::of(dropout, true),
-            rows: x.stride,
+            rows: site.length / y.stride,
             columns: y.stride,
             inner: self.nodes,
             a_stride: x.stride,
@@ -242,6 +242,13 @@ impl<'a> Frame<'a> {
             ..Product::default()
         };
         self.product("product_b_transposed", product, 1)
+    }
+
+    /// y = drop(X) with dense features X that all runs share.
+    pub(crate) fn drop(&self, x: Address, mask: Mask, y: Place) -> Launch {
+        let length = self.nodes * y.stride;
+        let drop = Drop { runs: self.states, x, y: y.output, y_run: y.run, mask, length, pad: 0 };
+        self.flat("drop", length, drop)
     }
 
     /// y = drop(X) W with sparse features X, and what follows.

@@ -14,7 +14,7 @@ use crate::grid::{THREADS, groups, rows_of_a_part, sites};
 use crate::launch::Launch;
 use crate::matrices::{Matrices, counted};
 use crate::room::Room;
-use crate::state::{Add, Address, Drop, Finish, Gather, Mask, Product, Sparse};
+use crate::state::{Add, Address, Finish, Gather, Mask, Product, Sparse};
 use crate::{Device, Error};
 
 /// What attention keeps from its forward pass for its backward pass.
@@ -237,10 +237,7 @@ impl<'a> DeviceTowers<'a> {
             }
             Operation::DenseFeatures { features, dropout } => {
                 let x = self.matrices[&(Arc::as_ptr(features) as usize, false)].forward.values;
-                let (mask, length) = (Mask::of(*dropout, training), place.run as u32);
-                let (y, y_run) = (place.output, place.run);
-                let drop = Drop { runs: self.frame.states, x, y, y_run, mask, length, pad: 0 };
-                launches.push(self.frame.flat("drop", length, drop));
+                launches.push(self.frame.drop(x, Mask::of(*dropout, training), place));
             }
             Operation::Linear { .. } => {
                 launches.push(self.frame.linear(input(), Mask::default(), stage.theta.start, place));

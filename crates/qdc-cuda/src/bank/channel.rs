@@ -9,23 +9,26 @@ use qdc_core::chebyshev::Operator;
 use qdc_nn::bank::{BankProgram, ChannelMap, ChannelSource, ChannelStage};
 use qdc_nn::{Matrix, Width};
 
-use super::DeviceBank;
+use super::{DeviceBank, NONE};
 use crate::Error;
 use crate::frame::{Frame, Place};
 use crate::grid::matrix_parts;
 use crate::launch::Launch;
 use crate::matrices::{Matrices, counted};
 use crate::room::Room;
-use crate::state::{Address, Finish, Mask, Product};
+use crate::state::{Address, Finish, Gather, Mask, Product};
 
 /// What a channel has on the device.
 pub(super) struct Made {
     source: Source,
     pub(super) map: Map,
+    /// Where P(L) drop(S) lies, where S has fewer columns than the channel: the map then acts on those.
+    narrow: Option<Place>,
 }
 
 enum Source {
-    Sparse(Matrices),
+    /// The matrix, and the identity by which it is written out where the map acts on its columns.
+    Sparse(Matrices, Address),
     /// The same for all runs.
     Dense(Place),
 }
@@ -56,12 +59,21 @@ impl Scratch {
 
 impl Made {
     /// The channels of a network; what several of them have in common is placed once.
-    pub(super) fn all(program: &BankProgram<f32>, runs: u32, room: &mut Room) -> Result<Vec<Self>, Error> {
+    pub(super) fn all(
+        frame: &Frame<'_>,
+        program: &BankProgram<f32>,
+        room: &mut Room,
+    ) -> Result<Vec<Self>, Error> {
         let mut shared = Shared::default();
         let made = |channel: &ChannelStage<f32>| {
             let source = match &channel.source {
                 ChannelSource::Sparse(matrix) => {
-                    Source::Sparse(shared.place(Arc::as_ptr(matrix) as usize, || Matrices::of(matrix, room))?)
+                    let placed = shared.place(Arc::as_ptr(matrix) as usize, || Matrices::of(matrix, room))?;
+                    let (rows, stride) = (matrix.columns(), source_width(channel).stride());
+                    let cells = if is_narrow(channel, program.hidden) { rows * stride } else { 0 };
+                    let diagonal = |at: usize| f32::from(u8::from(at / stride == at % stride));
+                    let identity = room.upload(cells as u64, || (0..cells).map(diagonal).collect())?;
+                    Source::Sparse(placed, identity)
                 }
                 ChannelSource::Dense(matrix) => Source::Dense(dense(matrix, room)?),
             };
@@ -77,13 +89,17 @@ impl Made {
                 ChannelMap::Projection(vectors) => {
                     let vectors = dense(vectors, room)?;
                     let run = u64::from(vectors.stride) * program.hidden.stride() as u64;
-                    let output = room.reserve::<f32>(u64::from(runs) * run);
+                    let output = room.reserve::<f32>(u64::from(frame.runs) * run);
                     let stride = program.hidden.stride() as u32;
                     Map::Projection(vectors, Place { output, gradient: output, run, stride })
                 }
                 ChannelMap::Learned { operator, .. } => Map::Learned(shared.operator(operator, room)?),
             };
-            Ok(Self { source, map })
+            let narrow = match is_narrow(channel, program.hidden) {
+                true => Some(frame.array(source_width(channel), false, room)?),
+                false => None,
+            };
+            Ok(Self { source, map, narrow })
         };
         program.channels.iter().map(made).collect()
     }
@@ -127,11 +143,25 @@ fn dense(matrix: &Arc<Matrix<f32>>, room: &mut Room) -> Result<Place, Error> {
     Ok(Place { output, gradient: 0, run: 0, stride: matrix.width().stride() as u32 })
 }
 
+/// The columns of what a channel acts on.
+fn source_width(channel: &ChannelStage<f32>) -> Width {
+    match &channel.source {
+        ChannelSource::Sparse(matrix) => Width::single(matrix.columns()),
+        ChannelSource::Dense(matrix) => matrix.width(),
+    }
+}
+
+/// Whether (P(L) drop(S)) W is cheaper than P(L) (drop(S) W): the series then acts on fewer columns, and not at
+/// all on the way back.
+fn is_narrow(channel: &ChannelStage<f32>, hidden: Width) -> bool {
+    matches!(channel.map, ChannelMap::Series { .. }) && source_width(channel).stride() < hidden.stride()
+}
+
 /// Parts of the gradient of a channel's matrix.
-pub(super) fn weight_parts(channel: &ChannelStage<f32>, rows: u32) -> u32 {
+pub(super) fn weight_parts(channel: &ChannelStage<f32>, hidden: Width, rows: u32) -> u32 {
     match channel.source {
-        ChannelSource::Sparse(_) => 1,
-        ChannelSource::Dense(_) => matrix_parts(rows),
+        ChannelSource::Sparse(_) if !is_narrow(channel, hidden) => 1,
+        _ => matrix_parts(rows),
     }
 }
 
@@ -160,14 +190,22 @@ impl DeviceBank<'_> {
     /// h = P(L) (drop(S) W).
     fn channel(&self, number: usize, training: bool, launches: &mut Vec<Launch>) {
         let (stage, made, y) = (&self.program.channels[number], &self.made[number], self.place(number));
+        let (mask, theta) = (Mask::of(stage.input_dropout, training), stage.weight.start);
+        if let (Some(narrow), Map::Series(matrix, coefficients, terms)) = (made.narrow, &made.map) {
+            let dropped = Place { stride: narrow.stride, ..self.scratch().hidden };
+            launches.push(self.dropped(stage, &made.source, mask, dropped));
+            let (from, to) = ((dropped.output, dropped.run), (narrow.output, narrow.run));
+            self.series(matrix, (*coefficients, *terms), from, to, narrow.stride, launches);
+            launches.push(self.frame.linear(narrow, Mask::default(), theta, y));
+            return;
+        }
         let x = match &made.map {
             Map::Identity => y,
             Map::Learned(_) => self.learned.as_ref().expect("a learned window has room").input,
             _ => self.scratch().hidden,
         };
-        let (mask, theta) = (Mask::of(stage.input_dropout, training), stage.weight.start);
         launches.push(match &made.source {
-            Source::Sparse(matrix) => {
+            Source::Sparse(matrix, _) => {
                 self.frame.features(matrix, mask, theta, x, self.program.hidden, Finish::default())
             }
             Source::Dense(matrix) => self.frame.linear(*matrix, mask, theta, x),
@@ -175,7 +213,14 @@ impl DeviceBank<'_> {
         match &made.map {
             Map::Identity => {}
             Map::Series(matrix, coefficients, terms) => {
-                self.series(matrix, (*coefficients, *terms), (x.output, x.run), (y.output, y.run), launches);
+                self.series(
+                    matrix,
+                    (*coefficients, *terms),
+                    (x.output, x.run),
+                    (y.output, y.run),
+                    y.stride,
+                    launches,
+                );
             }
             Map::Projection(vectors, coordinates) => {
                 self.project(*vectors, *coordinates, (x.output, x.run), (y.output, y.run), launches);
@@ -184,10 +229,34 @@ impl DeviceBank<'_> {
         }
     }
 
+    /// drop(S), written out.
+    fn dropped(&self, stage: &ChannelStage<f32>, source: &Source, mask: Mask, to: Place) -> Launch {
+        match source {
+            Source::Sparse(matrix, identity) => {
+                let gather = Gather {
+                    matrix: matrix.forward,
+                    x: *identity,
+                    y: to.output,
+                    y_run: to.run,
+                    mask,
+                    rows: matrix.rows,
+                    ..Gather::default()
+                };
+                self.frame.gather(gather, source_width(stage), matrix.entries)
+            }
+            Source::Dense(matrix) => self.frame.drop(matrix.output, mask, to),
+        }
+    }
+
     /// From dh, which lies where the output did, to the parts of the gradients of the parameters.
     pub(super) fn channel_back(&self, number: usize, launches: &mut Vec<Launch>) {
         let (stage, made, y) = (&self.program.channels[number], &self.made[number], self.place(number));
         launches.push(self.frame.bias_back(y, stage.bias.start));
+        let (dropout, theta) = (stage.input_dropout, stage.weight.start);
+        if let Some(narrow) = made.narrow {
+            launches.push(self.frame.weight_back(narrow, NONE, theta, y));
+            return;
+        }
         let dy = (y.gradient, y.run);
         let mapped = || {
             let hidden = self.scratch().hidden;
@@ -198,7 +267,7 @@ impl DeviceBank<'_> {
             Map::Identity => y,
             Map::Series(matrix, coefficients, terms) => {
                 let x = mapped();
-                self.series(matrix, (*coefficients, *terms), dy, (x.gradient, x.run), launches);
+                self.series(matrix, (*coefficients, *terms), dy, (x.gradient, x.run), x.stride, launches);
                 x
             }
             Map::Projection(vectors, coordinates) => {
@@ -212,9 +281,8 @@ impl DeviceBank<'_> {
                 x
             }
         };
-        let (dropout, theta) = (stage.input_dropout, stage.weight.start);
         launches.push(match &made.source {
-            Source::Sparse(matrix) => {
+            Source::Sparse(matrix, _) => {
                 self.frame.features_back(matrix, dropout, theta, x, self.program.hidden)
             }
             Source::Dense(matrix) => self.frame.weight_back(*matrix, dropout, theta, x),

@@ -68,16 +68,18 @@ fn blocks(frame: &Frame<'_>, matrix: &Matrices, stride: u32) -> u32 {
 }
 
 impl DeviceBank<'_> {
-    /// y = sum_k c_k T_k(L) x.
+    /// y = sum_k c_k T_k(L) x, of `stride` columns.
     pub(super) fn series(
         &self,
         matrix: &Matrices,
         (coefficients, terms): (Address, u32),
         x: (Address, u64),
         y: (Address, u64),
+        stride: u32,
         launches: &mut Vec<Launch>,
     ) {
-        self.recurrence(matrix, terms, x, y, Term { coefficients, ..Term::default() }, launches);
+        let term = Term { coefficients, stride, ..Term::default() };
+        self.recurrence(matrix, terms, x, y, term, launches);
     }
 
     /// y = P(L) of what the learned window acts on, its coefficients computed first.
@@ -107,7 +109,14 @@ impl DeviceBank<'_> {
     fn learned_term(&self) -> Term {
         let learned = self.learned.as_ref().expect("a learned window has room");
         let coefficients_run = u64::from(3 * TERMS);
-        Term { coefficients: learned.terms, coefficients_run, counts: learned.counts, ..Term::default() }
+        let stride = learned.input.stride;
+        Term {
+            coefficients: learned.terms,
+            coefficients_run,
+            counts: learned.counts,
+            stride,
+            ..Term::default()
+        }
     }
 
     fn window(&self, matrix: &Matrices) -> Window {
@@ -139,10 +148,9 @@ impl DeviceBank<'_> {
         launches: &mut Vec<Launch>,
     ) {
         let frame = &self.frame;
-        let stride = self.program.hidden.stride() as u32;
         let panels =
             self.scratch.expect("a map has room to work in").panels.map(|panel| (panel.output, panel.run));
-        let (grid, block) = spread_steps(stride / 4, matrix.rows, matrix.entries, frame.runs);
+        let (grid, block) = spread_steps(term.stride / 4, matrix.rows, matrix.entries, frame.runs);
         for j in 1..terms {
             let panel = |at: u32| panels[(at % 2) as usize];
             let (from, before) = match j {
@@ -162,8 +170,7 @@ impl DeviceBank<'_> {
                 y,
                 y_run,
                 rows: frame.nodes,
-                stride,
-                chunks: stride / 4,
+                chunks: term.stride / 4,
                 term: j,
                 ..term
             };

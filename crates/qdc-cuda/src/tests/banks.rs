@@ -53,6 +53,14 @@ pub(super) fn banks() -> Vec<(&'static str, Subject)> {
         ("bank, mapped and dropped", Subject::Bank(bank(true, layers, 0.3, 16), over(false, Way::Mapped))),
         ("bank without norm", Subject::Bank(bank(false, layers, 0.0, 12), over(true, Way::default()))),
         ("bank on dense features", Subject::Bank(bank(true, linear, 0.5, 12), over(true, Way::Mapped))),
+        (
+            "bank wider than its features",
+            Subject::Bank(bank(true, linear, 0.3, 72), over(false, Way::Mapped)),
+        ),
+        (
+            "bank wider than dense features",
+            Subject::Bank(bank(true, linear, 0.5, 32), over(true, Way::Mapped)),
+        ),
         ("window that drops inputs", Subject::Bank(bank(true, linear, 0.3, 12), starts())),
         ("window", Subject::Bank(bank(true, linear, 0.0, 16), starts())),
     ]
