@@ -18,6 +18,7 @@ Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev", "e
 Sign: TypeAlias = Literal["positive", "absolute"]
 Normalize: TypeAlias = "Literal['sym', 'row', 'col', 'none'] | None"
 Precision: TypeAlias = Literal["f64", "f32"]
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 
 
 @overload
@@ -39,6 +40,7 @@ def kernel(
     tolerance: float = ...,
     precision: Precision = ...,
     memory: float | None = ...,
+    device: Device = ...,
     threads: int | None = ...,
     progress: Progress | None = ...,
     return_report: Literal[False] = ...,
@@ -64,6 +66,7 @@ def kernel(
     tolerance: float = ...,
     precision: Precision = ...,
     memory: float | None = ...,
+    device: Device = ...,
     threads: int | None = ...,
     progress: Progress | None = ...,
     return_report: Literal[True],
@@ -88,6 +91,7 @@ def kernel(
     tolerance: float = _core.DEFAULTS["tolerance"],
     precision: Precision = "f64",
     memory: float | None = None,
+    device: Device = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
     return_report: bool = False,
@@ -118,6 +122,8 @@ def kernel(
         how to compute it, the error of an entry to aim at, and the arithmetic of the polynomial route.
     ``memory``
         bytes that dense routes may take; more is a ``MemoryLimitError``.
+    ``device``
+        ``"cuda"`` makes the columns of a polynomial on a CUDA device, ``"auto"`` where there is one and it gains.
     ``threads``, ``progress``
         worker threads (the result does not depend on them), and a function called as (phase, done, total).
     ``return_report``
@@ -129,7 +135,7 @@ def kernel(
     >>> Q.shape, report["empty_rows"], report["error_bound"] < 1e-9
     ((34, 34), 0, True)
     """
-    options = kernel_options(pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, memory)
+    options = kernel_options(pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, memory, device)
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
     read = as_graph(graph)
     arrays, report = _core.kernel(read, chosen._core, options, call(threads, progress))
@@ -185,6 +191,7 @@ def kernel_options(
     tolerance: float,
     precision: Precision,
     memory: float | None,
+    device: Device = "cpu",
 ) -> dict[str, Any]:
     """The keywords of a kernel as the core takes them."""
     return {
@@ -197,6 +204,7 @@ def kernel_options(
         "tolerance": float(tolerance),
         "precision": precision,
         "memory": memory_limit(memory),
+        "device": device,
     }
 
 

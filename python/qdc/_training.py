@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from . import _core
 from ._call import Progress, Report, call, memory_limit, whole
+from ._kernel import Device
 from ._spectrum import Spectrum
 from .datasets import Dataset, load
 from .errors import ParameterError
 
-Device = Literal["auto", "cpu", "cuda"]
 Metric = Literal["accuracy", "f1", "auc"]
 
 

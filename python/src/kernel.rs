@@ -15,6 +15,7 @@ use crate::filter::Filter;
 use crate::graph::Graph;
 use crate::matrix::{CsrArrays, csr_arrays};
 use crate::spectrum::Spectrum;
+use crate::training::choice;
 use crate::watch::Call;
 
 /// The keywords of a kernel, as `qdc._kernel` collects them.
@@ -38,6 +39,8 @@ pub(crate) struct Options {
     precision: String,
     #[pyo3(item)]
     memory: Option<u64>,
+    #[pyo3(item)]
+    device: String,
 }
 
 impl Options {
@@ -53,11 +56,15 @@ impl Options {
             .precision(parse(py, &self.precision)?))
     }
 
-    /// The memory allowed, the route asked for, and the spectra stored by earlier calls and by the command
+    /// The memory allowed, the route and the device asked for, and the spectra stored by earlier calls and by the command
     /// line.
     fn resources(&self, py: Python<'_>) -> PyResult<Resources> {
         let route: Route = parse(py, &self.solver)?;
-        Ok(Resources { route, memory: self.memory, ..stored() })
+        let device = choice(py, &self.device)?.accelerator();
+        let accelerator = device.map_err(|error| {
+            Problem::from(qdc_core::Error::Device { problem: error.to_string() }).raise(py)
+        })?;
+        Ok(Resources { route, memory: self.memory, accelerator, ..stored() })
     }
 }
 

@@ -84,6 +84,7 @@ impl From<Error> for qdc_nn::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Network(error) => error,
+            Error::Driver { .. } => Self::DeviceLost { problem: error.to_string() },
             error => Self::Device { problem: error.to_string(), hint: error.hint() },
         }
     }

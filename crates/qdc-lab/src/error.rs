@@ -299,6 +299,11 @@ impl Error {
         )
     }
 
+    /// Whether a device failed under the work.
+    pub fn is_lost_device(&self) -> bool {
+        matches!(self, Self::Network(qdc_nn::Error::DeviceLost { .. }))
+    }
+
     /// Whether the user's words, not the data, are at fault.
     pub fn is_usage(&self) -> bool {
         matches!(

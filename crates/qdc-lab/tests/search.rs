@@ -1,12 +1,16 @@
-//! A search whose study file cannot be written on the way.
+//! A search whose study file cannot be written on the way, or whose device is lost.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use qdc_core::Watch;
 use qdc_data::{DataDir, EdgeReading, Shares, SpectrumCache};
 use qdc_lab::tune::{Search, SearchSpace, search};
 use qdc_lab::{Error, Patience};
+use qdc_nn::training::{Scores, Trained};
+use qdc_nn::{Batch, Cpu, Trainer};
 use qdc_tune::storage::{Sqlite, Storage};
 use qdc_tune::{Pruning, Sampler, State};
 use rusqlite::Connection;
@@ -15,6 +19,10 @@ use serde_json::Value;
 const SPACE: &str = "[search]\nhidden = { low = 4, high = 16 }\ndropout = { low = 0.1, high = 0.6 }\n";
 
 fn run(file: &Path) -> Result<(), Error> {
+    run_on(file, &Cpu)
+}
+
+fn run_on(file: &Path, trainer: &dyn Trainer) -> Result<(), Error> {
     let source =
         qdc_data::open("csbm:n=60,homophily=0.8,seed=1", &DataDir::new("nowhere"), EdgeReading::default());
     let dataset = source.unwrap().into_dataset().unwrap().with_random_splits(Shares::default(), 0);
@@ -39,7 +47,7 @@ fn run(file: &Path) -> Result<(), Error> {
         metric: qdc_core::Metric::Accuracy,
         spectra: SpectrumCache::new("nowhere"),
         accelerator: None,
-        trainer: &qdc_nn::Cpu,
+        trainer,
         pool: None,
     };
     search(&settings, Box::new(Sqlite::open(file)?), "study", &Watch::silent()).map(|_| ())
@@ -91,6 +99,48 @@ fn a_search_whose_disk_was_full_fails_no_trial_and_resumes_as_if_nothing_had_bee
         let stopped = trials(&file);
         assert!(stopped.len() < 6 && stopped.iter().all(|trial| trial.0 != State::Failed), "{stopped:?}");
         empty_disk(&file);
+        run(&file).unwrap();
+        assert_eq!(trials(&file), trials(&whole));
+    }
+}
+
+/// A device that is lost after so many trials.
+#[derive(Debug)]
+struct Losing(AtomicUsize);
+
+impl Trainer for Losing {
+    fn device(&self) -> &str {
+        "a pretended device"
+    }
+
+    fn train(
+        &self,
+        batch: &Batch<'_>,
+        watch: &Watch,
+        on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Option<Trained<f32>>>, qdc_nn::Error> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => Cpu.train(batch, watch, on_end),
+            Err(_) => Err(qdc_nn::Error::DeviceLost { problem: "the device is lost".into() }),
+        }
+    }
+}
+
+#[test]
+fn a_search_whose_device_is_lost_keeps_what_was_finished_and_resumes_as_if_nothing_had_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole.db");
+    run(&whole).unwrap();
+    for trials_before in [0, 3] {
+        let file = folder.path().join(format!("{trials_before}.db"));
+        let error = run_on(&file, &Losing(AtomicUsize::new(trials_before))).unwrap_err();
+        assert!(error.to_string().contains("the device is lost"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("run the command again")), "{error}");
+        let stopped = trials(&file);
+        let finished = stopped.iter().filter(|trial| trial.0 == State::Complete).count();
+        assert_eq!(finished, trials_before);
+        assert!(stopped.iter().all(|trial| trial.0 != State::Failed), "{stopped:?}");
         run(&file).unwrap();
         assert_eq!(trials(&file), trials(&whole));
     }

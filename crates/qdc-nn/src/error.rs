@@ -108,6 +108,13 @@ pub enum Error {
         hint: Option<String>,
     },
 
+    /// A device failed on the way: what was under way there has no result, and nothing more is done there.
+    #[error("{problem}")]
+    DeviceLost {
+        /// What it was doing, and what its driver says.
+        problem: String,
+    },
+
     /// An error of the core, an interruption among them.
     #[error(transparent)]
     Core(#[from] qdc_core::Error),
@@ -130,6 +137,9 @@ impl Error {
                 Some("choose other splits with --splits, or make new ones with --split".into())
             }
             Self::Device { hint, .. } => hint.clone(),
+            Self::DeviceLost { .. } => {
+                Some("what was finished is kept: run the command again, or use --device cpu".into())
+            }
             Self::NotAModel { .. } => Some("name a file that qdc train --save wrote".into()),
             _ => None,
         }

@@ -11,7 +11,7 @@ use super::search::Search;
 use super::trial::{Ending, Stop, Switch};
 use crate::{Error, Hyperparameters, Scores};
 
-/// The first error of the study ends the search: no trial is begun after it, and those under way are stopped
+/// The first error of the study, or the loss of the device, ends the search: no trial is begun after it, and those under way are stopped
 /// and put back in the queue, as far as the storage still allows.
 pub(super) struct Coordinator<'a> {
     study: &'a mut Study,
@@ -135,6 +135,10 @@ impl<'a> Coordinator<'a> {
         self.reports.remove(&asked.trial);
         match ending {
             Ending::Interrupted => Ok(self.study.release(asked)?),
+            Ending::Lost(error) => {
+                self.study.release(asked)?;
+                Err(error)
+            }
             // It may have finished before the switch was pulled; the rule is what counts.
             Ending::Told(_) if self.hopeless.contains(&asked.trial) => self.tell(asked, Outcome::pruned()),
             Ending::Told(outcome) => self.tell(asked, outcome),

@@ -71,6 +71,8 @@ pub(super) enum Ending {
     Told(Outcome),
     /// The search was stopped: to be tried again.
     Interrupted,
+    /// The device failed under it: to be tried again, by another search.
+    Lost(Error),
 }
 
 /// Runs trials.
@@ -93,6 +95,7 @@ impl Runner<'_> {
         let watch = Watch::new(TrialObserver { search: self.watch.clone(), switch: switch.clone(), end });
         match self.train(hyperparameters, &watch, switch, on_split) {
             Ok(record) if !record.stopped => self.told(complete(&record)),
+            Err(error) if error.is_lost_device() => Ending::Lost(error),
             Err(error) if !error.is_interruption() => self.told(Outcome::failed(error.to_string())),
             Ok(_) | Err(_) => match switch.state() {
                 Stop::Hopeless => self.told(Outcome::pruned().with("seed", self.search.seed)),
