@@ -20,7 +20,7 @@ pub(crate) fn choice(py: Python<'_>, device: &str) -> PyResult<Choice> {
 }
 
 /// The metric of that name, or a dataset's usual one.
-pub(crate) fn metric(py: Python<'_>, name: Option<&str>, usual: Metric) -> PyResult<Metric> {
+pub(crate) fn metric_of(py: Python<'_>, name: Option<&str>, usual: Metric) -> PyResult<Metric> {
     let named = name.map_or(Ok(usual), str::parse);
     named.map_err(|problem: String| parameter_error(py, format!("metric: {problem}")))
 }
@@ -62,7 +62,7 @@ pub(crate) fn train<'py>(
     let hyperparameters = hyperparameters(py, model, values)?;
     let device = choice(py, device)?;
     let dataset = dataset.0;
-    let metric = metric(py, metric, dataset.usual_metric())?;
+    let metric = metric_of(py, metric, dataset.usual_metric())?;
     let splits = splits.unwrap_or_else(|| (0..dataset.splits.len()).collect());
     let run = call.run(py, move |watch| {
         if let Some(spectrum) = &spectrum {

@@ -13,7 +13,7 @@ use qdc_tune::{Pruning, Sampler};
 use crate::datasets::Dataset;
 use crate::errors::{Problem, parameter_error};
 use crate::kernel::report;
-use crate::training::{choice, metric as chosen_metric};
+use crate::training::{choice, metric_of};
 use crate::watch::Call;
 
 /// Runs or resumes a search and gives its report.
@@ -58,7 +58,7 @@ pub(crate) fn tune<'py>(
     };
     let device = choice(py, device)?;
     let dataset = dataset.0;
-    let metric = chosen_metric(py, metric, dataset.usual_metric())?;
+    let metric = metric_of(py, metric, dataset.usual_metric())?;
     let made = call.run_beside(py, move |pool, watch| -> Result<_, qdc_lab::Error> {
         let jobs = jobs.unwrap_or_else(|| pool.current_num_threads().min(batch as usize));
         let storage: Box<dyn Storage> = match &study {

@@ -72,6 +72,19 @@ def test_the_report_says_what_was_done(karate: sparse.csr_array) -> None:
     assert report["solver"] in ("chebyshev", "elimination", "dense") and report["error_bound"] < 1e-9
 
 
+def test_a_device_is_asked_for_by_name(karate: sparse.csr_array) -> None:
+    whole = qdc.kernel(karate, mu=0.3, sigma=0.1)
+    assert (qdc.kernel(karate, mu=0.3, sigma=0.1, device="cpu") != whole).nnz == 0
+    with pytest.raises(qdc.ParameterError, match="device: 'gpu' is none of auto, cpu and cuda"):
+        qdc.kernel(karate, device="gpu")  # type: ignore[call-overload]
+    try:
+        made = qdc.kernel(karate, mu=0.3, sigma=0.1, device="cuda")
+    except qdc.QDCError as error:
+        assert "CUDA" in str(error)
+    else:
+        assert abs(made - whole).max() < 1e-11
+
+
 def test_a_function_is_a_filter_and_its_exception_comes_through(karate: sparse.csr_array) -> None:
     by_name = qdc.kernel(karate, "heat", time=2.0, sparsify=None)
     by_function = qdc.kernel(karate, lambda energy: np.exp(-2.0 * (1.0 - energy)), sparsify=None)
