@@ -14,7 +14,7 @@ from .filters import FilterLike, as_filter
 from .sparsify import Epsilon, Sparsify, rule
 
 Pairs: TypeAlias = "int | Literal['all']"
-Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev", "elimination"]
+Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev", "elimination", "local"]
 Sign: TypeAlias = Literal["positive", "absolute"]
 Normalize: TypeAlias = "Literal['sym', 'row', 'col', 'none'] | None"
 Precision: TypeAlias = Literal["f64", "f32"]
@@ -39,6 +39,7 @@ def kernel(
     solver: Solver = ...,
     tolerance: float = ...,
     precision: Precision = ...,
+    accuracy: float | None = ...,
     memory: float | None = ...,
     device: Device = ...,
     threads: int | None = ...,
@@ -65,6 +66,7 @@ def kernel(
     solver: Solver = ...,
     tolerance: float = ...,
     precision: Precision = ...,
+    accuracy: float | None = ...,
     memory: float | None = ...,
     device: Device = ...,
     threads: int | None = ...,
@@ -90,6 +92,7 @@ def kernel(
     solver: Solver = "auto",
     tolerance: float = _core.DEFAULTS["tolerance"],
     precision: Precision = "f64",
+    accuracy: float | None = None,
     memory: float | None = None,
     device: Device = "auto",
     threads: int | None = None,
@@ -120,6 +123,10 @@ def kernel(
         the weight w of the loops in A + w I.
     ``solver``, ``tolerance``, ``precision``
         how to compute it, the error of an entry to aim at, and the arithmetic of the polynomial route.
+    ``accuracy``
+        the largest error that entries may have, in the tolerance's place. Where it is given, ``solver="auto"`` may
+        take the route ``"local"``, which makes the large entries of graphs with millions of vertices; the report
+        says what error was measured.
     ``memory``
         bytes that dense routes may take; more is a ``MemoryLimitError``.
     ``device``
@@ -135,7 +142,9 @@ def kernel(
     >>> Q.shape, report["empty_rows"], report["error_bound"] < 1e-9
     ((34, 34), 0, True)
     """
-    options = kernel_options(pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, memory, device)
+    options = kernel_options(
+        pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, accuracy, memory, device
+    )
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
     read = as_graph(graph)
     arrays, report = _core.kernel(read, chosen._core, options, call(threads, progress))
@@ -160,6 +169,7 @@ def build_rows(
     solver: Solver = "auto",
     tolerance: float = _core.DEFAULTS["tolerance"],
     precision: Precision = "f64",
+    accuracy: float | None = None,
     memory: float | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -173,7 +183,7 @@ def build_rows(
     >>> qdc.build_rows(networkx.karate_club_graph(), slice(0, 5), mu=0.3, sigma=0.1, sparsify=qdc.TopK(4)).shape
     (5, 34)
     """
-    options = kernel_options(pairs, sparsify, sign, "none", self_loop, solver, tolerance, precision, memory)
+    options = kernel_options(pairs, sparsify, sign, "none", self_loop, solver, tolerance, precision, accuracy, memory)
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
     read = as_graph(graph)
     start, stop = _row_range(rows, read.nodes)
@@ -190,6 +200,7 @@ def kernel_options(
     solver: Solver,
     tolerance: float,
     precision: Precision,
+    accuracy: float | None,
     memory: float | None,
     device: Device = "cpu",
 ) -> dict[str, Any]:
@@ -203,6 +214,7 @@ def kernel_options(
         "solver": solver,
         "tolerance": float(tolerance),
         "precision": precision,
+        "accuracy": None if accuracy is None else float(accuracy),
         "memory": memory_limit(memory),
         "device": device,
     }

@@ -179,7 +179,7 @@ class Spectrum:
         chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
         wanted: Any = pairs if pairs is not None else ("all" if self.is_complete else self.pairs)
         options = kernel_options(
-            wanted, sparsify, sign, normalize, 1.0, "auto", core.DEFAULTS["tolerance"], "f64", None
+            wanted, sparsify, sign, normalize, 1.0, "auto", core.DEFAULTS["tolerance"], "f64", None, None
         )
         arrays, report = core.kernel_from(self._core, chosen._core, options, call(threads, progress))
         matrix = csr(arrays, self.nodes)

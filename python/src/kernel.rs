@@ -38,6 +38,8 @@ pub(crate) struct Options {
     #[pyo3(item)]
     precision: String,
     #[pyo3(item)]
+    accuracy: Option<f64>,
+    #[pyo3(item)]
     memory: Option<u64>,
     #[pyo3(item)]
     device: String,
@@ -53,6 +55,7 @@ impl Options {
             .normalize(parse(py, &self.normalize)?)
             .self_loop(self.self_loop)
             .tolerance(self.tolerance)
+            .accuracy(self.accuracy)
             .precision(parse(py, &self.precision)?))
     }
 

@@ -149,7 +149,8 @@ impl From<qdc_core::Error> for Failure {
             Error::Parameter { .. }
             | Error::RowRange { .. }
             | Error::UnknownVertex { .. }
-            | Error::NoEigenpairs => Self::usage,
+            | Error::NoEigenpairs
+            | Error::NoAccuracy => Self::usage,
             _ => Self::new,
         };
         failure(error.to_string()).hint(remedy::hint(&error))

@@ -83,6 +83,10 @@ pub(crate) struct KernelArguments {
     /// Largest error of an entry that the chebyshev route aims at
     #[arg(long, value_name = "E", default_value_t = defaults::TOLERANCE, allow_negative_numbers = true)]
     tolerance: f64,
+    /// Largest error that entries may have, in the tolerance's place: lets the local route be taken, which makes
+    /// the large entries of graphs with millions of vertices (try 1e-4)
+    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with = "tolerance")]
+    accuracy: Option<f64>,
     /// Arithmetic of the chebyshev route: f32 is about twice as fast, with errors near 1e-7
     #[arg(long, default_value = "f64", value_parser = words::<Precision>(&["f64", "f32"]))]
     precision: Precision,
@@ -152,6 +156,7 @@ impl KernelArguments {
             .pairs(self.pairs)
             .tolerance(self.tolerance)
             .precision(self.precision)
+            .accuracy(self.accuracy)
             .sparsify(sparsify)
             .sign(self.sign)
             .normalize(self.normalize)

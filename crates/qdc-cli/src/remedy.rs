@@ -25,6 +25,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         Remedy::OtherSolver => "use --solver window, or --solver dense if it fits in memory",
         Remedy::SolverWithPairs => "choose --solver dense, window or lobpcg",
         Remedy::AutomaticSolver => "leave the choice to --solver auto",
+        Remedy::GiveAccuracy => "give --accuracy, the largest error that entries may have, such as 1e-4",
         Remedy::OwnSpectrum => "compute the spectrum of this graph, with the same --self-loop",
         Remedy::SolverForSharpFilters => {
             "use --solver dense, which takes any filter; or a larger --tolerance, or a wider filter"

@@ -68,3 +68,20 @@ pub fn dispatch<L: Loops>(work: L) -> L::Output {
     #[cfg(not(target_arch = "x86_64"))]
     work.run::<{ cfg!(target_arch = "aarch64") }>() // NEON has it from the start
 }
+
+/// Asks for an element that will soon be needed, where the CPU can be asked; an index out of range does nothing.
+///
+/// ```
+/// qdc_core::cpu::prefetch(&[1.0, 2.0], 1);
+/// ```
+#[inline(always)]
+pub fn prefetch<T>(slice: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(element) = slice.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the pointer comes from a reference, and a prefetch changes nothing but the cache.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, at);
+}

@@ -190,6 +190,10 @@ pub enum Error {
         reason: &'static str,
     },
 
+    /// The local route was asked for, but not how accurate it must be.
+    #[error("the local route must be told how accurate entries have to be")]
+    NoAccuracy,
+
     /// Eigenpairs belong to another matrix.
     #[error("the eigenpairs belong to another transition matrix: {what} {theirs}, expected {expected}")]
     ForeignSpectrum {
@@ -310,6 +314,7 @@ impl Error {
             Self::Unconverged { .. } => Some(Remedy::OtherSolver),
             Self::NoEigenpairs => Some(Remedy::SolverWithPairs),
             Self::UnsuitedRoute { .. } => Some(Remedy::AutomaticSolver),
+            Self::NoAccuracy => Some(Remedy::GiveAccuracy),
             Self::ForeignSpectrum { .. } => Some(Remedy::OwnSpectrum),
             Self::FilterTooSharp { .. } => Some(Remedy::SolverForSharpFilters),
             Self::RowRange { .. } => Some(Remedy::WriteRowRange),
@@ -328,6 +333,7 @@ impl Error {
             Self::UnsuitedRoute { .. }
                 | Self::FilterTooSharp { .. }
                 | Self::NoEigenpairs
+                | Self::NoAccuracy
                 | Self::Memory { .. }
         )
     }

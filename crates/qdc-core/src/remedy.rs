@@ -24,6 +24,8 @@ pub enum Remedy {
     SolverWithPairs,
     /// Let the program choose the solver.
     AutomaticSolver,
+    /// State the largest error that entries may have.
+    GiveAccuracy,
     /// Compute the spectrum of this graph with the same self-loop weight.
     OwnSpectrum,
     /// Take the dense solver, a larger tolerance or a wider filter.

@@ -92,6 +92,7 @@ class KernelRewiring(Rewiring):
     solver: Solver
     tolerance: float
     precision: Any
+    accuracy: float | None
     threads: int | None
 
     @abstractmethod
@@ -105,7 +106,7 @@ class KernelRewiring(Rewiring):
         self.rewire(_TINY)
 
     def _options(self) -> dict[str, Any]:
-        names = ("pairs", "sparsify", "sign", "self_loop", "solver", "tolerance", "precision", "threads")
+        names = ("pairs", "sparsify", "sign", "self_loop", "solver", "tolerance", "precision", "accuracy", "threads")
         return {name: getattr(self, name) for name in names}
 
     def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
@@ -144,12 +145,14 @@ class QDC(KernelRewiring):
         solver: Solver = "auto",
         tolerance: float = _core.DEFAULTS["tolerance"],
         precision: Precision = "f64",
+        accuracy: float | None = None,
         weight: str = "edge_weight",
         threads: int | None = None,
     ) -> None:
         self._set(
             mu=mu, sigma=sigma, pairs=pairs, sparsify=sparsify, sign=sign, normalize=normalize, self_loop=self_loop,
-            solver=solver, tolerance=tolerance, precision=precision, weight=weight, threads=threads,
+            solver=solver, tolerance=tolerance, precision=precision, accuracy=accuracy,
+            weight=weight, threads=threads,
         )  # fmt: skip
 
     mu: float
@@ -178,12 +181,14 @@ class BPDC(KernelRewiring):
         solver: Solver = "auto",
         tolerance: float = _core.DEFAULTS["tolerance"],
         precision: Precision = "f64",
+        accuracy: float | None = None,
         weight: str = "edge_weight",
         threads: int | None = None,
     ) -> None:
         self._set(
             mu=mu, gamma=gamma, pairs=pairs, sparsify=sparsify, sign=sign, normalize=normalize, self_loop=self_loop,
-            solver=solver, tolerance=tolerance, precision=precision, weight=weight, threads=threads,
+            solver=solver, tolerance=tolerance, precision=precision, accuracy=accuracy,
+            weight=weight, threads=threads,
         )  # fmt: skip
 
     mu: float
@@ -223,13 +228,14 @@ class GDC(KernelRewiring):
         solver: Solver = "auto",
         tolerance: float = _core.DEFAULTS["tolerance"],
         precision: Precision | Literal["auto"] = "auto",
+        accuracy: float | None = None,
         weight: str = "edge_weight",
         threads: int | None = None,
     ) -> None:
         self._set(
             filter=filter, alpha=alpha, time=time, pairs=pairs, sparsify=sparsify, sign=sign, normalize=normalize,
             self_loop=self_loop, symmetrize=symmetrize, solver=solver, tolerance=tolerance, precision=precision,
-            weight=weight, threads=threads,
+            accuracy=accuracy, weight=weight, threads=threads,
         )  # fmt: skip
 
     filter: FilterLike

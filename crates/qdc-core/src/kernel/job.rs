@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::route::{Account, Problem, RowMaker};
 use super::sink::Sink;
-use super::{BuiltKernel, Plan, Recipe, Resources, Route, Shard, Spectra, finish, shard};
+use super::{BuiltKernel, Plan, Recipe, Resources, Route, Shard, Spectra, finish, local, shard};
 use crate::hash::ContentHash;
 use crate::sparsify::{Row, Rule};
 use crate::{Error, Graph, Pairs, Sparsify, Transition, Watch};
@@ -16,6 +16,10 @@ const BYTES_PER_ENTRY: u64 = 2 * 12;
 /// Rows made to learn how many entries a threshold keeps, and what is added to their mean.
 const SAMPLED_ROWS: usize = 256;
 const STANDARD_ERRORS: f64 = 4.0;
+/// Operations on panels that one thread does in a second, about, and the accuracy that is offered where an exact
+/// kernel takes more than an hour.
+const OPERATIONS_PER_SECOND: f64 = 1e10;
+const ADVISED_ACCURACY: f64 = 1e-4;
 
 impl Recipe {
     /// Makes the recipe ready for a graph: checks it, builds L, chooses the route and prepares it.
@@ -69,8 +73,28 @@ pub(super) fn cheapest(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn R
         }
     }
     match (best, refusal) {
-        (Some((_, maker)), _) => Ok(maker),
+        (Some((flops, maker)), _) => {
+            advise(problem, flops, watch);
+            Ok(maker)
+        }
         (None, refusal) => Err(refusal.unwrap_or_else(|| problem.unsuited("no route can make this kernel"))),
+    }
+}
+
+/// Where an exact kernel takes more than an hour, says what one of a stated accuracy would take.
+fn advise(problem: &Problem<'_>, flops: f64, watch: &Watch) {
+    let seconds = |flops: f64| flops / (OPERATIONS_PER_SECOND * rayon::current_num_threads() as f64);
+    if seconds(flops) < 3600.0 || problem.recipe.accuracy.is_some() || problem.resources.accelerator.is_some()
+    {
+        return;
+    }
+    if let Some(local) = local::estimate(problem, ADVISED_ACCURACY).filter(|&local| local < flops) {
+        watch.note(&format!(
+            "this takes about {:.0} hours; the large entries, right to about {ADVISED_ACCURACY:e}, take about {:.0} \
+             minutes with --solver local --accuracy {ADVISED_ACCURACY:e}",
+            seconds(flops) / 3600.0,
+            (seconds(local) / 60.0).ceil(),
+        ));
     }
 }
 

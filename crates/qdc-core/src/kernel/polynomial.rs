@@ -73,8 +73,8 @@ fn series(recipe: &Recipe) -> Result<Series, Error> {
     // The tail takes a hundredth: dividing by small degrees enlarges errors, and a few more terms cost
     // little. Single precision cannot profit from a tail below 1e-8.
     let tail = match recipe.precision {
-        Precision::F64 => 0.01 * recipe.tolerance,
-        Precision::F32 => (0.01 * recipe.tolerance).max(1e-8),
+        Precision::F64 => 0.01 * recipe.allowed(),
+        Precision::F32 => (0.01 * recipe.allowed()).max(1e-8),
     };
     Series::of(&recipe.filter, tail)
 }

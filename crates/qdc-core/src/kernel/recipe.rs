@@ -73,6 +73,10 @@ pub struct Recipe {
     pub tolerance: f64,
     /// The precision of the polynomial route.
     pub precision: Precision,
+    /// The error of an entry that is allowed; where it is given it takes the tolerance's place, and the local
+    /// route may be taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
 }
 
 impl Recipe {
@@ -88,6 +92,7 @@ impl Recipe {
             self_loop: defaults::SELF_LOOP,
             tolerance: defaults::TOLERANCE,
             precision: Precision::F64,
+            accuracy: None,
         }
     }
 
@@ -133,6 +138,17 @@ impl Recipe {
         self
     }
 
+    /// Allows an error of so much, in the tolerance's place; checked by [`Recipe::prepare`].
+    pub fn accuracy(mut self, accuracy: impl Into<Option<f64>>) -> Self {
+        self.accuracy = accuracy.into();
+        self
+    }
+
+    /// The error of an entry that a route may make.
+    pub(super) fn allowed(&self) -> f64 {
+        self.accuracy.unwrap_or(self.tolerance)
+    }
+
     /// A hash of everything the recipe says. Of a custom filter only the name enters.
     pub fn hash(&self) -> ContentHash {
         let digest = self.filter.digest(Digest::new("recipe"));
@@ -141,6 +157,9 @@ impl Recipe {
             Sparsify::TopK(k) => digest.text("top_k").sizes(&[k]),
             Sparsify::None => digest.text("none"),
         };
+        // A recipe without it has the hash it had before there was one.
+        let digest =
+            self.accuracy.iter().fold(digest, |digest, &accuracy| digest.text("accuracy").number(accuracy));
         digest
             .text(&self.pairs.to_string())
             .text(&format!("{:?} {:?} {}", self.sign, self.normalize, self.precision))
@@ -158,13 +177,15 @@ impl Recipe {
         Rule { sparsify: self.sparsify, sign: self.sign, upper: true }
     }
 
-    /// Refuses a tolerance that no series can reach; the self-loop is checked where L is made.
+    /// Refuses a tolerance or accuracy that no series can reach; the self-loop is checked where L is made.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.tolerance > 0.0 && self.tolerance.is_finite() {
-            return Ok(());
-        }
+        let given = [("tolerance", Some(self.tolerance)), ("accuracy", self.accuracy)];
         let requirement = "finite and above 0";
-        Err(Error::Parameter { name: "tolerance", value: self.tolerance, requirement })
+        let mut given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        match given.find(|&(_, value)| !(value > 0.0 && value.is_finite())) {
+            Some((name, value)) => Err(Error::Parameter { name, value, requirement }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -182,6 +203,8 @@ mod tests {
             Recipe::new(Filter::heat(0.3).unwrap()),
             Recipe::new(Filter::sum([(1.0, Filter::heat(0.3).unwrap())]).unwrap()),
             Recipe::new(Filter::sum([(1.5, Filter::heat(0.3).unwrap())]).unwrap()),
+            recipe.clone().accuracy(1e-4),
+            recipe.clone().accuracy(1e-3),
             Recipe::new(Filter::sum([(1.0, Filter::ppr(0.3).unwrap())]).unwrap()),
             recipe.clone().pairs(Pairs::Nearest(512)),
             recipe.clone().sparsify(Sparsify::Epsilon(1e-3)),

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::sink::Sink;
-use super::{Plan, Precision, Recipe, Resources, eigenpairs, job, pagerank, polynomial};
+use super::{Plan, Precision, Recipe, Resources, eigenpairs, job, local, pagerank, polynomial};
 use crate::twins::Classes;
 use crate::{Error, Pairs, Transition, Watch};
 
@@ -71,6 +71,9 @@ routes! {
     Chebyshev = "chebyshev", by polynomial::offer;
     /// No eigenpairs: sparse elimination (personalised PageRank of all pairs only).
     Elimination = "elimination", by pagerank::offer;
+    /// No eigenpairs: each row over the vertices it reaches, as accurate as asked for (large entries of all pairs
+    /// only).
+    Local = "local", by local::offer;
 }
 
 impl FromStr for Route {

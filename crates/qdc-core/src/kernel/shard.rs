@@ -84,6 +84,9 @@ impl Shard {
         if next != first.report.nodes {
             return Err(Error::ShardRows { row: next, problem: "is in none of the shards" });
         }
+        // A route that bounds each row by itself proves for the whole what it proves for the worst shard.
+        let bounds = shards.iter().map(|shard| shard.manifest.report.error_bound);
+        let error_bound = bounds.reduce(|a, b| Some(a?.max(b?))).flatten();
         let mut rows = Vec::with_capacity(next);
         for shard in shards {
             rows.extend((0..shard.matrix.rows()).map(|row| {
@@ -92,7 +95,8 @@ impl Shard {
             }));
         }
         let rule = Rule { sparsify: first.report.sparsify, sign: first.report.sign, upper: true };
-        finish::finish(rule.assemble(rows), first.report, None::<finish::NoSample>)
+        let report = KernelReport { error_bound, ..first.report };
+        finish::finish(rule.assemble(rows), report, None::<finish::NoSample>)
     }
 }
 
@@ -124,6 +128,7 @@ fn difference(a: &ShardManifest, b: &ShardManifest) -> Option<&'static str> {
         ("the pairs", p.pairs == q.pairs && a.report.pairs == b.report.pairs),
         ("the route", a.report.solver == b.report.solver && a.report.degree == b.report.degree),
         ("the tolerance or precision", p.tolerance == q.tolerance && p.precision == q.precision),
+        ("the accuracy", p.accuracy == q.accuracy),
         ("the sparsification", p.sparsify == q.sparsify && p.sign == q.sign),
         ("the normalisation", p.normalize == q.normalize),
         ("the self-loop", p.self_loop == q.self_loop),

@@ -1,0 +1,262 @@
+//! The local route: each row by itself over the vertices it reaches, for kernels of which only the large entries
+//! are kept. Its work grows with the number of rows, not with its square.
+//!
+//! A row is a truncated recurrence (`series`), or pushing for personalised PageRank (`push`), on a sparse vector
+//! (`field`): what is too small to matter at the accuracy asked for is not passed on. How much that is follows
+//! from a sample of rows, computed exactly (`sample`): the cut is halved until the kept entries of the sample are
+//! as accurate as asked for. The report gives that measured error, and the proved bound, which holds for every
+//! entry and is pessimistic.
+//!
+//! Only where [`super::Recipe::accuracy`] is given: the route never takes the place of an exact one unasked.
+
+mod field;
+mod push;
+mod sample;
+mod series;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::route::Problem;
+use super::{Account, Accuracy, Plan, Precision, RowMaker, Sink};
+use crate::chebyshev::Series;
+use crate::sparsify::{Lane, Row, Rule};
+use crate::{Error, Filter, Pairs, Sparsify, Watch};
+use field::{Field, Links};
+use push::Pushing;
+use sample::Sample;
+use series::Steps;
+
+/// The share of the accuracy at which the search for a cut begins; measured.
+const SHARE: f64 = 0.1;
+/// The accuracy below which single precision does not do.
+const LEAST: f64 = 1e-6;
+/// Operations on panels that take the time of a link followed or a cell looked at; measured.
+const COST: f64 = 64.0;
+/// The rows of a task.
+const TASK: usize = 16;
+/// The candidates for each entry kept of a row's largest.
+const CANDIDATES: usize = 2;
+
+/// What a row took, and bounds on the error of its entries.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    /// Of an entry as the walk leaves it.
+    missing: f64,
+    /// Of an entry with what its neighbours owe it.
+    unsettled: f64,
+    /// Rounding in single precision.
+    rounding: f64,
+    /// Links followed and cells looked at.
+    work: usize,
+}
+
+impl Tally {
+    /// The bound for any entry, settled or not.
+    fn bound(&self) -> f64 {
+        self.missing.max(self.unsettled) + self.rounding
+    }
+}
+
+/// A way to walk, with its cut.
+#[derive(Clone, Debug)]
+enum Walk {
+    Series(Steps),
+    Push(Pushing),
+}
+
+impl Walk {
+    fn new(filter: &Filter, series: &Series, cut: f64) -> Self {
+        match filter.ppr_alpha() {
+            Some(alpha) => Self::Push(Pushing::new(alpha, 2.0 * cut)), // as accurate at twice the cut
+            None => Self::Series(Steps::new(series, cut)),
+        }
+    }
+}
+
+/// The memory of one worker.
+struct Walker {
+    field: Field,
+    pushers: [Vec<u32>; 2],
+    candidates: Vec<(f32, u32)>,
+}
+
+impl Walker {
+    fn new(links: &Links) -> Self {
+        Self { field: Field::new(links), pushers: Default::default(), candidates: Vec::new() }
+    }
+
+    /// What a row keeps, and what it took. `margin` is how far below a threshold an entry may be found and still
+    /// be looked at.
+    fn row(&mut self, walk: &Walk, links: &Links, row: u32, rule: &Rule, margin: f64) -> (Row, Tally) {
+        let origin = links.position(row);
+        let tally = match walk {
+            Walk::Series(steps) => steps.row(links, origin, &mut self.field, &mut self.pushers),
+            Walk::Push(pushing) => pushing.row(links, origin, &mut self.field, &mut self.pushers[0]),
+        };
+        let floor = (rule.floor() - margin).max(f64::MIN_POSITIVE) as f32;
+        let first = rule.first_column(row);
+        let Self { field, candidates, .. } = self;
+        let found = |&position: &u32| {
+            let size = rule.sign.size(field.cells[position as usize].sum);
+            (size >= floor).then_some((size, position))
+        };
+        candidates.clear();
+        candidates.extend(field.touched().iter().filter_map(found));
+        if let Sparsify::TopK(k) = rule.sparsify {
+            let most = k.saturating_mul(CANDIDATES).max(k.saturating_add(16));
+            if candidates.len() > most {
+                let larger = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+                candidates.select_nth_unstable_by(most - 1, larger);
+                candidates.truncate(most);
+            }
+        }
+        let mut entries: Vec<(u32, f64)> = candidates
+            .iter()
+            .map(|&(_, position)| (links.name(position), position))
+            .filter(|&(name, _)| name >= first)
+            .map(|(name, position)| (name, field.settled(links, position)))
+            .collect();
+        entries.sort_unstable_by_key(|entry| entry.0);
+        let own = [row];
+        let lane = Lane { rows: &own, class: &own, apart: 0.0 };
+        let kept = rule.keep_column(&lane, 0.0, &entries).pop().unwrap_or_default();
+        (kept, tally)
+    }
+}
+
+/// The route, ready for a problem.
+struct Local {
+    plan: Plan,
+    links: Arc<Links>,
+    walk: Walk,
+    /// What the series leaves out, and the rounding of its coefficients; `None` for a custom filter.
+    tail: Option<f64>,
+    accuracy: f64,
+    sample: Sample,
+}
+
+/// Prepares the route: walks over a sample of rows, computes the same rows exactly, and finds the cut.
+pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowMaker>, Error> {
+    let Some(accuracy) = problem.recipe.accuracy else {
+        return Err(Error::NoAccuracy);
+    };
+    if accuracy < LEAST {
+        return Err(problem.unsuited("its single precision does not reach an accuracy below 1e-6"));
+    }
+    let prepared = Prepared::new(problem, accuracy)?;
+    if let Some(rival) = problem.rival
+        && prepared.flops >= rival
+    {
+        return Err(problem.unsuited("another route takes less"));
+    }
+    let (cut, sample) = prepared.find_cut(problem, accuracy, watch)?;
+    let flops = COST * sample.work() * prepared.links.nodes() as f64;
+    if problem.rival.is_some_and(|rival| flops >= rival) {
+        return Err(problem.unsuited("another route takes less"));
+    }
+    let (shared, each) = Links::memory(problem.transition.matrix());
+    let panels = sample::memory(problem.transition.nodes());
+    let reason = format!(
+        "{}rows reach {:.0} vertices and links each at the accuracy {accuracy:e}",
+        problem.asked(),
+        sample.work()
+    );
+    let plan = Plan {
+        route: problem.route,
+        reason,
+        degree: matches!(prepared.walk(cut), Walk::Series(_)).then(|| prepared.series.degree()),
+        flops,
+        memory: shared + (each * rayon::current_num_threads() as u64).max(panels),
+    };
+    let tail = prepared.series.rounding().map(|rounding| prepared.series.tail() + rounding);
+    let tail = if problem.recipe.filter.ppr_alpha().is_some() { Some(0.0) } else { tail };
+    let walk = prepared.walk(cut);
+    Ok(Box::new(Local { plan, walk, tail, accuracy, sample, links: prepared.links }))
+}
+
+/// The operations that the route would take at an accuracy, from walks over a few rows; `None` where it cannot
+/// make the kernel.
+pub(super) fn estimate(problem: &Problem<'_>, accuracy: f64) -> Option<f64> {
+    Prepared::new(problem, accuracy).ok().map(|prepared| prepared.flops)
+}
+
+/// The route before the cut is known.
+struct Prepared {
+    filter: Filter,
+    series: Series,
+    links: Arc<Links>,
+    /// The operations at the first cut.
+    flops: f64,
+}
+
+impl Prepared {
+    fn new(problem: &Problem<'_>, accuracy: f64) -> Result<Self, Error> {
+        let recipe = problem.recipe;
+        if recipe.pairs != Pairs::All {
+            return Err(Error::NoEigenpairs);
+        }
+        if recipe.sparsify == Sparsify::None {
+            return Err(problem.unsuited("it makes the large entries only, of a threshold or of top-k"));
+        }
+        let series = Series::of(&recipe.filter, SHARE * accuracy)?;
+        let links = Arc::new(Links::of(problem.transition.matrix()));
+        let mut prepared = Self { filter: recipe.filter.clone(), series, links, flops: 0.0 };
+        let rows = sample::rows(prepared.links.nodes());
+        let walk = prepared.walk(SHARE * accuracy);
+        let mut walker = Walker::new(&prepared.links);
+        let rule = Rule { upper: false, ..recipe.rule() };
+        let work = |&row: &u32| walker.row(&walk, &prepared.links, row, &rule, accuracy).1.work as f64;
+        let mean = rows.iter().map(work).sum::<f64>() / rows.len().max(1) as f64;
+        prepared.flops = COST * mean * prepared.links.nodes() as f64;
+        Ok(prepared)
+    }
+
+    fn walk(&self, cut: f64) -> Walk {
+        Walk::new(&self.filter, &self.series, cut)
+    }
+
+    /// The cut at which the kept entries of the sample are accurate enough.
+    fn find_cut(&self, problem: &Problem<'_>, accuracy: f64, watch: &Watch) -> Result<(f64, Sample), Error> {
+        let rule = Rule { upper: false, ..problem.recipe.rule() };
+        let mut walker = Walker::new(&self.links);
+        let make = |cut: f64, row: u32| walker.row(&self.walk(cut), &self.links, row, &rule, accuracy);
+        sample::find_cut(problem, &rule, (SHARE * accuracy, accuracy), make, watch)
+    }
+}
+
+impl RowMaker for Local {
+    fn plan(&self) -> Plan {
+        self.plan.clone()
+    }
+
+    fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error> {
+        let places: Vec<usize> = (0..sink.rows().len()).filter(|&place| !sink.is_put(place)).collect();
+        let phase = watch.phase("kernel rows", places.len() as u64);
+        let bound = places
+            .par_chunks(TASK)
+            .map_init(
+                || Walker::new(&self.links),
+                |walker, task| {
+                    let mut bound = 0f64;
+                    for &place in task {
+                        let row = sink.rows()[place];
+                        let (kept, tally) =
+                            walker.row(&self.walk, &self.links, row, sink.rule(), self.accuracy);
+                        sink.put_kept(place, kept);
+                        bound = bound.max(tally.bound());
+                    }
+                    phase.advance(task.len() as u64)?;
+                    Ok(bound)
+                },
+            )
+            .try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))?;
+        let accuracy = Accuracy {
+            bound: self.tail.map(|tail| tail + bound),
+            estimate: Some(self.sample.error()),
+            how: Some(self.sample.to_string()),
+        };
+        Ok(Account { precision: Precision::F32, ..Account::new(self.plan(), accuracy) })
+    }
+}
