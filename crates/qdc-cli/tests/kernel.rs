@@ -36,6 +36,54 @@ fn shards_merge_into_the_file_built_at_once() {
 }
 
 #[test]
+fn the_local_route_states_both_errors_and_its_shards_merge() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "kernel powerlaw:n=600,degree=8,seed=1 --mu 0.3 --sigma 0.5 --top-k 8 --accuracy 1e-3";
+    let report = json(folder.path(), &format!("{options} --solver local -o whole.mtx"));
+    assert_eq!(report["solver"], "local");
+    assert!(report["error_estimate"].as_f64().unwrap() <= 1e-3);
+    assert!(report["error_bound"].as_f64().unwrap() > 0.0);
+    let how = report["error_estimate_how"].as_str().unwrap();
+    assert!(how.starts_with("measured on what 64 rows keep, computed exactly; they keep "), "{how}");
+    json(folder.path(), &format!("{options} --solver local --rows 0:77 -o a.npz"));
+    json(folder.path(), &format!("{options} --solver local --rows 77:600 -o b.npz"));
+    let merged = json(folder.path(), "merge b.npz a.npz -o merged.mtx");
+    assert_eq!(merged["error_bound"], report["error_bound"]);
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("whole.mtx"), read("merged.mtx"));
+    // On so few vertices the exact route is as fast, and is taken.
+    assert_ne!(json(folder.path(), "kernel karate --accuracy 1e-3 -o q.npz")["solver"], "local");
+}
+
+#[test]
+fn a_kernel_is_continued_from_its_finished_ranges() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "kernel powerlaw:n=1200,degree=6,seed=1 --mu 0.3 --sigma 0.5 --top-k 8";
+    let whole = json(folder.path(), &format!("{options} -o whole.npz"));
+    let parts = json(folder.path(), &format!("{options} --resume parts -o first.npz"));
+    assert_eq!((&whole["entries"], &whole["error_bound"]), (&parts["entries"], &parts["error_bound"]));
+    let part = |name: &str| folder.path().join("parts").join(name);
+    let modified = |name: &str| std::fs::metadata(part(name)).unwrap().modified().unwrap();
+    let (kept, lost) = ("rows-0000000256-0000000512.npz", "rows-0000001024-0000001200.npz");
+    let before = modified(kept);
+    // A range without its manifest was being written when the program ended.
+    std::fs::remove_file(part(&format!("{lost}.json"))).unwrap();
+    std::fs::write(part(lost), "half").unwrap();
+    json(folder.path(), &format!("{options} --resume parts -o second.npz"));
+    assert_eq!(modified(kept), before);
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("whole.npz") == read("first.npz") && read("whole.npz") == read("second.npz"));
+    let other = "kernel powerlaw:n=1200,degree=6,seed=1 --mu 0.4 --top-k 8 --resume parts -o q.npz";
+    refused(folder.path(), other, 1, "is of another kernel");
+    refused(
+        folder.path(),
+        &format!("{options} --resume parts --rows 0:9 -o q.npz"),
+        2,
+        "cannot be used with",
+    );
+}
+
+#[test]
 fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
@@ -58,6 +106,10 @@ fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
         ("kernel karate --rows 30:40 -o q.npz", 2, "30:40"),
         ("kernel karate --rows 0:4 -o q.csv", 2, "a row range is written to a .npz file"),
         ("kernel karate --sparsify none --memory 1kB -o q.npz", 1, "the limit is"),
+        ("kernel karate --accuracy 0 -o q.npz", 2, "accuracy = 0 is out of range"),
+        ("kernel karate --accuracy 1e-3 --tolerance 1e-3 -o q.npz", 2, "cannot be used with"),
+        ("kernel karate --solver local -o q.npz", 2, "give --accuracy"),
+        ("kernel karate --solver local --accuracy 1e-9 -o q.npz", 1, "single precision"),
         ("kernel karate --pairs 5 --solver chebyshev -o q.npz", 2, "without computing eigenpairs"),
     ];
     for (arguments, status, message) in cases {

@@ -9,7 +9,7 @@ use qdc_core::{BuiltKernel, Csr, KernelReport, Resources};
 use qdc_data::matrix;
 use serde::Serialize;
 
-use super::merge;
+use super::{merge, resume};
 use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::graph_arguments::GraphArguments;
@@ -30,6 +30,9 @@ pub(crate) struct Kernel {
     /// Only the rows A up to but not including B, unnormalised, for qdc merge; FILE must end in .npz
     #[arg(long, value_name = "A:B", value_parser = row_range)]
     rows: Option<Range<usize>>,
+    /// Make the kernel in row ranges kept in FOLDER; the same command continues from those that are finished
+    #[arg(long, value_name = "FOLDER", conflicts_with = "rows")]
+    resume: Option<PathBuf>,
     /// Where the kernel goes: .npz (SciPy), .mtx (Matrix Market), .csv or .tsv
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -138,7 +141,10 @@ impl Kernel {
             warn(&shard.manifest.report, session);
             return session.show(&built);
         }
-        let BuiltKernel { matrix, report } = job.build(&session.watch)?;
+        let BuiltKernel { matrix, report } = match &self.resume {
+            Some(folder) => resume::build(&job, &recipe, &graph, folder, session)?,
+            None => job.build(&session.watch)?,
+        };
         let built = Built::new(&report, &started, &self.output);
         write(&self.output, &matrix, session)?;
         warn(&report, session);

@@ -55,16 +55,29 @@ pub(super) fn write_shard(path: &Path, shard: &Shard) -> Result<(), Failure> {
     Ok(write_file(&manifest_path(path), |file| file.write_all(text.as_bytes()))?)
 }
 
-fn read_shard(path: &Path, session: &Session) -> Result<Shard, Failure> {
-    let beside = manifest_path(path);
-    let hint =
-        || "qdc kernel --rows A:B writes the manifest beside the shard; keep the two together".to_owned();
-    let text =
-        qdc_data::read_text(&beside, session.budget()).map_err(|error| Failure::from(error).hint(hint()))?;
-    let manifest: ShardManifest = serde_json::from_str(&text).map_err(|error| {
-        Failure::new(format!("{} is not a manifest: {error}", beside.display())).hint(hint())
+/// Reads a shard and its manifest.
+pub(super) fn read_shard(path: &Path, session: &Session) -> Result<Shard, Failure> {
+    let manifest = read_manifest(path, session)?.ok_or_else(|| {
+        Failure::new(format!("there is no manifest {}", manifest_path(path).display())).hint(hint())
     })?;
     Ok(Shard { matrix: matrix::read(path, session.budget())?, manifest })
+}
+
+/// The manifest of a shard, if there is one.
+pub(super) fn read_manifest(path: &Path, session: &Session) -> Result<Option<ShardManifest>, Failure> {
+    let beside = manifest_path(path);
+    if !beside.exists() {
+        return Ok(None);
+    }
+    let text =
+        qdc_data::read_text(&beside, session.budget()).map_err(|error| Failure::from(error).hint(hint()))?;
+    serde_json::from_str(&text).map(Some).map_err(|error| {
+        Failure::new(format!("{} is not a manifest: {error}", beside.display())).hint(hint())
+    })
+}
+
+fn hint() -> String {
+    "qdc kernel --rows A:B writes the manifest beside the shard; keep the two together".to_owned()
 }
 
 fn manifest_path(path: &Path) -> PathBuf {

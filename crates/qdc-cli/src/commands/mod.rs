@@ -12,6 +12,7 @@ mod kernel;
 mod merge;
 mod predict;
 mod report;
+mod resume;
 mod sdrf;
 mod space;
 mod spectrum;

@@ -87,15 +87,15 @@ impl Walker {
         Self { field: Field::new(links), pushers: Default::default(), candidates: Vec::new() }
     }
 
-    /// What a row keeps, and what it took. `margin` is how far below a threshold an entry may be found and still
-    /// be looked at.
+    /// What a row keeps, and what it took. Entries that are found below a threshold by half the `margin`, or half the
+    /// threshold, are still looked at.
     fn row(&mut self, walk: &Walk, links: &Links, row: u32, rule: &Rule, margin: f64) -> (Row, Tally) {
         let origin = links.position(row);
         let tally = match walk {
             Walk::Series(steps) => steps.row(links, origin, &mut self.field, &mut self.pushers),
             Walk::Push(pushing) => pushing.row(links, origin, &mut self.field, &mut self.pushers[0]),
         };
-        let floor = (rule.floor() - margin).max(f64::MIN_POSITIVE) as f32;
+        let floor = (rule.floor() - 0.5 * margin).max(0.5 * rule.floor()) as f32;
         let first = rule.first_column(row);
         let Self { field, candidates, .. } = self;
         let found = |&position: &u32| {
