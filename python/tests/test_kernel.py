@@ -79,7 +79,7 @@ def test_a_device_is_asked_for_by_name(karate: sparse.csr_array) -> None:
         qdc.kernel(karate, device="gpu")  # type: ignore[call-overload]
     try:
         made = qdc.kernel(karate, mu=0.3, sigma=0.1, device="cuda")
-    except qdc.QDCError as error:
+    except qdc.QdcError as error:
         assert "CUDA" in str(error)
     else:
         assert abs(made - whole).max() < 1e-11
