@@ -29,7 +29,7 @@ pub(crate) struct TrainingArguments {
     #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
     metric: Option<Metric>,
     /// Which step is the best: the one with the best metric on validation, or with the lowest loss [default:
-    /// metric; loss for a bank or a window]
+    /// metric; loss for a bank]
     #[arg(long, value_parser = words::<Criterion>(&["metric", "loss"]))]
     stop: Option<Criterion>,
 }

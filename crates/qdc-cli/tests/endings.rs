@@ -159,3 +159,14 @@ fn the_folder_of_spectra_is_announced_once() {
     assert!(!second.contains("QDC_CACHE") && second.contains("the spectrum is stored in"), "{second}");
     assert_eq!(std::fs::read_dir(folder.path().join("cache/spectra")).unwrap().count(), 2);
 }
+
+#[test]
+fn without_a_home_nothing_is_looked_for_in_the_shared_temporary_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path(), "kernel cora -o q.npz");
+    command.env_clear().env("TMPDIR", folder.path().join("shared"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the dataset 'cora' is not in ") && !said.contains("shared"), "{said}");
+}

@@ -168,10 +168,19 @@ impl std::str::FromStr for Preset {
 }
 
 impl Settings {
+    /// What a learned window is trained with: chosen by validation on texas, cornell, cora and citeseer
+    /// (bench/train/RESULTS.md).
+    fn of_window() -> Self {
+        Self { weight_decay: 0.01, input_dropout: 0.3, ..Preset::Ends.settings() }
+    }
+
     fn of(values: &Hyperparameters) -> Self {
         let own: Overrides = values.of_tower(0);
         let of_model: ModelOverrides = values.of_model();
-        let preset = own.preset.unwrap_or_default().settings();
+        let preset = match (own.preset, values.model().towers()[0].network) {
+            (None, NetworkKind::Window) => Self::of_window(),
+            (preset, _) => preset.unwrap_or_default().settings(),
+        };
         Self {
             channels: own.channels.unwrap_or(preset.channels),
             hidden: own.hidden.unwrap_or(preset.hidden),

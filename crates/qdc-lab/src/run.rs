@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bank::Learned;
 use crate::experiment::{DatasetIdentity, Experiment};
+use crate::model::NetworkKind;
 use crate::prepared::{Prepared, Ready};
 use crate::rewiring::RewiringReport;
 use crate::rewiring::recipes;
@@ -30,14 +31,15 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// The rule a model was found with: the published one, and for banks and windows at most 400 steps and
-    /// the step of lowest validation loss.
+    /// The rule a model was found with: the published one; for banks and windows at most 400 steps, and for
+    /// banks the step of lowest validation loss. (A window that has hardly moved can have the lowest loss.)
     pub fn of(model: &Model) -> Self {
-        if !model.is_bank() {
-            return Self::default();
-        }
-        let stopping = EarlyStopping { criterion: Criterion::Loss, ..EarlyStopping::default() };
-        Self { max_steps: 400, stopping }
+        let criterion = match model.towers()[0].network {
+            NetworkKind::Bank => Criterion::Loss,
+            NetworkKind::Window => Criterion::Metric,
+            NetworkKind::Mlp | NetworkKind::Gcn | NetworkKind::Gat => return Self::default(),
+        };
+        Self { max_steps: 400, stopping: EarlyStopping { criterion, ..EarlyStopping::default() } }
     }
 }
 

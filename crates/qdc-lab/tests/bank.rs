@@ -10,7 +10,7 @@ use qdc_lab::{
     Ensemble, Error, Hyperparameters, Keep, Patience, Preset, Rewirings, Run, SavedModel, Training,
     read_filter, save_best, save_learned_filter,
 };
-use qdc_nn::{Cpu, Criterion};
+use qdc_nn::{Cpu, Criterion, EarlyStopping};
 use qdc_tune::storage::{Sqlite, Storage};
 use qdc_tune::{Pruning, Sampler};
 
@@ -98,10 +98,11 @@ fn what_is_set_takes_the_place_of_what_the_preset_says() {
 }
 
 #[test]
-fn a_bank_stops_by_loss_after_400_steps_at_most() {
+fn a_bank_stops_by_loss_and_a_window_by_the_metric_after_400_steps_at_most() {
     let bank = Patience::of(&"bank".parse().unwrap());
     assert_eq!((bank.max_steps, bank.stopping.patience, bank.stopping.criterion), (400, 50, Criterion::Loss));
-    assert_eq!(Patience::of(&"window".parse().unwrap()), bank);
+    let window = Patience::of(&"window".parse().unwrap());
+    assert_eq!((window.max_steps, window.stopping), (400, EarlyStopping::default()));
     assert_eq!(Patience::of(&"gcn".parse().unwrap()), Patience::default());
 }
 

@@ -15,15 +15,15 @@ use crate::{Error, Hyperparameters};
 /// within a few steps, before the weights have found out what is in them.
 const SLOW: f64 = 0.05;
 
-/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and two
-/// narrow ones on the smooth side.
+/// Where learned windows start: both ends of the spectrum, the middle, one that sees everything, and a narrow
+/// one in each half.
 pub const STARTS: [LearnedWindow; 6] = [
     LearnedWindow::new(1.0, 0.5),
     LearnedWindow::new(0.5, 0.5),
     LearnedWindow::new(-0.5, 0.5),
     LearnedWindow::new(0.0, 1.5),
-    LearnedWindow::new(0.8, 0.25).at_rate(SLOW),
-    LearnedWindow::new(0.7, 0.2).at_rate(SLOW),
+    LearnedWindow::new(0.75, 0.15).at_rate(SLOW),
+    LearnedWindow::new(-0.75, 0.15).at_rate(SLOW),
 ];
 
 /// What a bank or a window learnt on one split besides its matrices.
