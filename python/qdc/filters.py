@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +31,7 @@ class Filter:
     ``Filter.band``            s(E - mu + gamma) s(mu + gamma - E), s the logistic function   BPDC
     ``Filter.ppr``             alpha / (1 - (1 - alpha) E)                                    PageRank (GDC)
     ``Filter.heat``            exp(-time (1 - E))                                             heat kernel (GDC)
+    ``Filter.sum``             w_1 P_1(E) + w_2 P_2(E) + ..., weights of either sign
     ``Filter.custom``          any function of a float
     ========================== ============================================================== =================
 
@@ -44,17 +45,22 @@ class Filter:
     array([1.   , 0.135])
     """
 
-    __slots__ = ("_core", "_function")
+    __slots__ = ("_core", "_function", "_terms")
     _core: core.Filter
     _function: Callable[[float], float] | None
+    _terms: tuple[tuple[float, Filter], ...]
 
     def __init__(self) -> None:
-        raise TypeError("filters are made by Filter.gaussian, .band, .ppr, .heat or .custom")
+        raise TypeError("filters are made by Filter.gaussian, .band, .ppr, .heat, .sum or .custom")
 
     @staticmethod
-    def _of(made_by: core.Filter, function: Callable[[float], float] | None = None) -> Filter:
+    def _of(
+        made_by: core.Filter,
+        function: Callable[[float], float] | None = None,
+        terms: tuple[tuple[float, Filter], ...] = (),
+    ) -> Filter:
         made = object.__new__(Filter)
-        made._core, made._function = made_by, function
+        made._core, made._function, made._terms = made_by, function, terms
         return made
 
     @staticmethod
@@ -78,6 +84,20 @@ class Filter:
         return Filter._of(core.Filter.named("heat", time))
 
     @staticmethod
+    def sum(terms: Iterable[tuple[float, Filter]]) -> Filter:
+        """w_1 P_1(E) + w_2 P_2(E) + ..., given as pairs of a weight and a filter that is no Python function.
+
+        >>> from qdc import Filter
+        >>> both = Filter.sum([(1.0, Filter.gaussian(1.0, 0.5)), (-0.5, Filter.gaussian(-1.0, 0.5))])
+        >>> round(both(1.0), 3)
+        1.0
+        """
+        pairs = tuple((float(weight), term) for weight, term in terms)
+        if any(term._function is not None for _, term in pairs):
+            raise ParameterError("a sum has no Python functions among its terms", "add them up in one Filter.custom")
+        return Filter._of(core.Filter.sum([(weight, term._core) for weight, term in pairs]), terms=pairs)
+
+    @staticmethod
     def custom(function: Callable[[float], float], name: str | None = None) -> Filter:
         """Any function of a float in [-1, 1]; smooth ones are fast, steps need ``solver="dense"``."""
         if not callable(function):
@@ -87,7 +107,7 @@ class Filter:
 
     @property
     def name(self) -> str:
-        """``gaussian``, ``band``, ``ppr``, ``heat``, or the name of a custom filter."""
+        """``gaussian``, ``band``, ``ppr``, ``heat``, ``sum``, or the name of a custom filter."""
         return self._core.name
 
     @property
@@ -104,6 +124,8 @@ class Filter:
     def __repr__(self) -> str:
         if self._function is not None:
             return f"Filter.custom({self._function!r}, name={self.name!r})"
+        if self._terms:
+            return f"Filter.sum({list(self._terms)!r})"
         values = ", ".join(f"{name}={self.parameters[name]!r}" for name in _PARAMETERS[self.name])
         return f"Filter.{self.name}({values})"
 
@@ -118,6 +140,8 @@ class Filter:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._function is not None:
             return Filter.custom, (self._function, self.name)
+        if self._terms:
+            return Filter.sum, (list(self._terms),)
         return getattr(Filter, self.name), tuple(self.parameters[name] for name in _PARAMETERS[self.name])
 
 

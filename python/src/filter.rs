@@ -36,6 +36,14 @@ impl Filter {
         Ok(Self { filter, raised: Raised::default() })
     }
 
+    /// w_1 P_1(E) + w_2 P_2(E) + ..., of filters that are no Python functions.
+    #[staticmethod]
+    fn sum(py: Python<'_>, terms: Vec<(f64, Self)>) -> PyResult<Self> {
+        let terms = terms.into_iter().map(|(weight, term)| (weight, term.filter));
+        let filter = qdc_core::Filter::sum(terms).map_err(|error| Problem::from(error).raise(py))?;
+        Ok(Self { filter, raised: Raised::default() })
+    }
+
     /// Any function from a float to a float.
     #[staticmethod]
     fn custom(name: String, function: Py<PyAny>) -> Self {
@@ -58,7 +66,7 @@ impl Filter {
         self.raised.lock().expect("nothing panics while it is held").take().map_or(Ok(value), Err)
     }
 
-    /// `gaussian`, `band`, `ppr`, `heat`, or the name of a custom filter.
+    /// `gaussian`, `band`, `ppr`, `heat`, `sum`, or the name of a custom filter.
     #[getter]
     fn name(&self) -> &str {
         self.filter.name()

@@ -23,7 +23,9 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         Remedy::OtherSolver => r#"use solver="window", or solver="dense" if it fits in memory"#,
         Remedy::SolverWithPairs => r#"choose solver="dense", "window" or "lobpcg""#,
         Remedy::AutomaticSolver => r#"leave the choice to solver="auto""#,
-        Remedy::GiveAccuracy => "give accuracy, the largest error that entries may have, such as accuracy=1e-4",
+        Remedy::GiveAccuracy => {
+            "give accuracy, the largest error that entries may have, such as accuracy=1e-4"
+        }
         Remedy::OwnSpectrum => "compute qdc.Spectrum of this graph, with the same self_loop",
         Remedy::SolverForSharpFilters => {
             r#"use solver="dense", which takes any filter; or a larger tolerance, or a wider filter"#

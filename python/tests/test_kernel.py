@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 from typing import Any
 
@@ -186,3 +187,19 @@ def test_progress_is_told_from_the_calling_thread(random_graph: sparse.csr_array
 
     with pytest.raises(RuntimeError, match="enough"):
         qdc.kernel(random_graph, mu=0.3, sigma=0.1, progress=stop)
+
+
+def test_a_sum_of_filters_makes_the_sum_of_their_kernels() -> None:
+    path = sparse.diags_array([np.ones(29), np.ones(29)], offsets=[-1, 1])
+    smooth, rough = qdc.Filter.gaussian(1.0, 0.5), qdc.Filter.heat(2.0)
+    both = qdc.Filter.sum([(1.0, smooth), (0.5, rough)])
+    assert both(0.3) == pytest.approx(smooth(0.3) + 0.5 * rough(0.3))
+    assert pickle.loads(pickle.dumps(both)) == both != qdc.Filter.sum([(1.0, smooth), (0.4, rough)])
+    assert "Filter.sum([(1.0, Filter.gaussian(" in repr(both)
+    plain: dict[str, Any] = {"sparsify": None, "sign": "absolute", "normalize": None}
+    first, second, summed = (qdc.kernel(path, filter=part, **plain).toarray() for part in (smooth, rough, both))
+    assert np.abs(summed - first - 0.5 * second).max() < 1e-9
+    with pytest.raises(qdc.ParameterError, match="no Python functions"):
+        qdc.Filter.sum([(1.0, qdc.Filter.custom(abs))])
+    with pytest.raises(qdc.ParameterError):
+        qdc.Filter.sum([])
