@@ -11,6 +11,8 @@ use crate::{Csr, cpu, order};
 const CELLS_AHEAD: usize = 16;
 const ROWS_AHEAD: usize = 12;
 const TARGETS_AHEAD: usize = 3;
+/// How many times the mean number of links a vertex may have before its row is cut more carefully.
+const ORDINARY: f32 = 4.0;
 
 /// L in single precision, its vertices by descending degree: hubs, which most walks meet, lie close together.
 #[derive(Debug)]
@@ -47,6 +49,19 @@ impl Links {
     /// The most entries of a row.
     pub(super) fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// What the cut of a row is multiplied by: 1, and less for hubs. Their walks reach most of the graph, and what is
+    /// held back everywhere adds up in the entries between hubs.
+    pub(super) fn caution(&self, position: u32) -> f32 {
+        let mean = self.links.len() as f32 / self.nodes().max(1) as f32;
+        let own = self.row(position).len().max(1) as f32;
+        (ORDINARY * mean / own).sqrt().min(1.0)
+    }
+
+    /// The vertices of most links, at most so many.
+    pub(super) fn hubs(&self, most: usize) -> &[u32] {
+        &self.names[..most.min(self.nodes())]
     }
 
     /// The vertex at a position.

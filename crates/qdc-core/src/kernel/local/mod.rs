@@ -14,7 +14,7 @@ mod push;
 mod sample;
 mod series;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 
@@ -135,6 +135,25 @@ struct Local {
     tail: Option<f64>,
     accuracy: f64,
     sample: Sample,
+    /// Walkers that rest: making one takes as long as ten rows.
+    resting: Mutex<Vec<Walker>>,
+}
+
+impl Local {
+    /// Puts the rows at some places into the sink, and gives the bound of the worst.
+    fn make_some(&self, places: &[usize], sink: &Sink) -> f64 {
+        let rested = self.resting.lock().expect("nothing panics while it is held").pop();
+        let mut walker = rested.unwrap_or_else(|| Walker::new(&self.links));
+        let mut bound = 0f64;
+        for &place in places {
+            let row = sink.rows()[place];
+            let (kept, tally) = walker.row(&self.walk, &self.links, row, sink.rule(), self.accuracy);
+            sink.put_kept(place, kept);
+            bound = bound.max(tally.bound());
+        }
+        self.resting.lock().expect("nothing panics while it is held").push(walker);
+        bound
+    }
 }
 
 /// Prepares the route: walks over a sample of rows, computes the same rows exactly, and finds the cut.
@@ -152,16 +171,16 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
         return Err(problem.unsuited("another route takes less"));
     }
     let (cut, sample) = prepared.find_cut(problem, accuracy, watch)?;
-    let flops = COST * sample.work() * prepared.links.nodes() as f64;
+    let work = prepared.work(problem, accuracy, cut);
+    let flops = COST * work * prepared.links.nodes() as f64;
     if problem.rival.is_some_and(|rival| flops >= rival) {
         return Err(problem.unsuited("another route takes less"));
     }
     let (shared, each) = Links::memory(problem.transition.matrix());
     let panels = sample::memory(problem.transition.nodes());
     let reason = format!(
-        "{}rows reach {:.0} vertices and links each at the accuracy {accuracy:e}",
+        "{}a row takes {work:.0} steps over vertices and links at the accuracy {accuracy:e}",
         problem.asked(),
-        sample.work()
     );
     let plan = Plan {
         route: problem.route,
@@ -173,7 +192,15 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
     let tail = prepared.series.rounding().map(|rounding| prepared.series.tail() + rounding);
     let tail = if problem.recipe.filter.ppr_alpha().is_some() { Some(0.0) } else { tail };
     let walk = prepared.walk(cut);
-    Ok(Box::new(Local { plan, walk, tail, accuracy, sample, links: prepared.links }))
+    Ok(Box::new(Local {
+        plan,
+        walk,
+        tail,
+        accuracy,
+        sample,
+        links: prepared.links,
+        resting: Mutex::default(),
+    }))
 }
 
 /// The operations that the route would take at an accuracy, from walks over a few rows; `None` where it cannot
@@ -203,14 +230,18 @@ impl Prepared {
         let series = Series::of(&recipe.filter, SHARE * accuracy)?;
         let links = Arc::new(Links::of(problem.transition.matrix()));
         let mut prepared = Self { filter: recipe.filter.clone(), series, links, flops: 0.0 };
-        let rows = sample::rows(prepared.links.nodes());
-        let walk = prepared.walk(SHARE * accuracy);
-        let mut walker = Walker::new(&prepared.links);
-        let rule = Rule { upper: false, ..recipe.rule() };
-        let work = |&row: &u32| walker.row(&walk, &prepared.links, row, &rule, accuracy).1.work as f64;
-        let mean = rows.iter().map(work).sum::<f64>() / rows.len().max(1) as f64;
-        prepared.flops = COST * mean * prepared.links.nodes() as f64;
+        let work = prepared.work(problem, accuracy, SHARE * accuracy);
+        prepared.flops = COST * work * prepared.links.nodes() as f64;
         Ok(prepared)
+    }
+
+    /// Links followed and cells looked at for a row, on average.
+    fn work(&self, problem: &Problem<'_>, accuracy: f64, cut: f64) -> f64 {
+        let (rows, walk) = (sample::ordinary(&self.links), self.walk(cut));
+        let mut walker = Walker::new(&self.links);
+        let rule = Rule { upper: false, ..problem.recipe.rule() };
+        let work = |&row: &u32| walker.row(&walk, &self.links, row, &rule, accuracy).1.work as f64;
+        rows.iter().map(work).sum::<f64>() / rows.len().max(1) as f64
     }
 
     fn walk(&self, cut: f64) -> Walk {
@@ -221,8 +252,8 @@ impl Prepared {
     fn find_cut(&self, problem: &Problem<'_>, accuracy: f64, watch: &Watch) -> Result<(f64, Sample), Error> {
         let rule = Rule { upper: false, ..problem.recipe.rule() };
         let mut walker = Walker::new(&self.links);
-        let make = |cut: f64, row: u32| walker.row(&self.walk(cut), &self.links, row, &rule, accuracy);
-        sample::find_cut(problem, &rule, (SHARE * accuracy, accuracy), make, watch)
+        let make = |cut: f64, row: u32| walker.row(&self.walk(cut), &self.links, row, &rule, accuracy).0;
+        sample::find_cut(problem, &rule, &self.links, (SHARE * accuracy, accuracy), make, watch)
     }
 }
 
@@ -236,21 +267,11 @@ impl RowMaker for Local {
         let phase = watch.phase("kernel rows", places.len() as u64);
         let bound = places
             .par_chunks(TASK)
-            .map_init(
-                || Walker::new(&self.links),
-                |walker, task| {
-                    let mut bound = 0f64;
-                    for &place in task {
-                        let row = sink.rows()[place];
-                        let (kept, tally) =
-                            walker.row(&self.walk, &self.links, row, sink.rule(), self.accuracy);
-                        sink.put_kept(place, kept);
-                        bound = bound.max(tally.bound());
-                    }
-                    phase.advance(task.len() as u64)?;
-                    Ok(bound)
-                },
-            )
+            .map(|task| {
+                let bound = self.make_some(task, sink);
+                phase.advance(task.len() as u64)?;
+                Ok(bound)
+            })
             .try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))?;
         let accuracy = Accuracy {
             bound: self.tail.map(|tail| tail + bound),

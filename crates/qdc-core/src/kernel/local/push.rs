@@ -29,12 +29,13 @@ impl Pushing {
     /// Makes the row of the vertex at `origin`, left in the field, and says how wrong it can be.
     pub(super) fn row(self, links: &Links, origin: u32, field: &mut Field, pushers: &mut Vec<u32>) -> Tally {
         let (alpha, rest) = (self.alpha as f32, 1.0 - self.alpha);
+        let cut = links.caution(origin).powi(2) * self.cut; // all that is held back is positive and adds up
         field.start(origin, alpha);
         let (mut size, mut additions, mut tally) = (1.0, 0.0, Tally::default());
         loop {
             let mut moved = 0.0;
             field.look(pushers, |cell| {
-                let passes_on = cell.value[0] * cell.reach > self.cut;
+                let passes_on = cell.value[0] * cell.reach > cut;
                 moved += if passes_on { f64::from(cell.value[0]).powi(2) } else { 0.0 };
                 passes_on
             });

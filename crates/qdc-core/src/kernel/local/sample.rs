@@ -1,8 +1,8 @@
-//! Rows spread evenly over the graph, computed exactly: what the local route measures itself by.
+//! A few hubs and rows spread evenly over the graph, computed exactly: what the local route measures itself by.
 
 use std::fmt;
 
-use super::{Row, Tally};
+use super::{Links, Row};
 use crate::chebyshev::{Operator, Series, WIDTH_F64 as WIDTH, Workspace, clenshaw_units};
 use crate::kernel::route::Problem;
 use crate::sparsify::{Rule, TIE};
@@ -10,15 +10,26 @@ use crate::{Error, Watch};
 
 /// The rows of a sample: whole panels.
 const ROWS: usize = 4 * WIDTH;
+/// The hubs among them.
+const HUBS: usize = 4;
 /// What the exact rows leave out, as a share of the accuracy.
 const SHARE: f64 = 1e-3;
 /// How often the cut is halved before the measured error is taken as it is.
 const HALVINGS: u32 = 6;
 
-/// The rows of the sample.
-pub(super) fn rows(nodes: usize) -> Vec<u32> {
+/// The rows of the sample: the largest hubs, where errors are largest, and others spread evenly over the graph.
+pub(super) fn rows(links: &Links) -> Vec<u32> {
+    let nodes = links.nodes();
     let count = ROWS.min(nodes);
-    (0..count).map(|at| (at * nodes / count) as u32).collect()
+    let mut rows = links.hubs(if nodes > ROWS { HUBS } else { 0 }).to_vec();
+    let spread = count - rows.len();
+    rows.extend((0..spread).map(|at| ((2 * at + 1) * nodes / (2 * spread)) as u32));
+    rows
+}
+
+/// The rows whose work counts, which are spread evenly.
+pub(super) fn ordinary(links: &Links) -> Vec<u32> {
+    rows(links).split_off(if links.nodes() > ROWS { HUBS } else { 0 })
 }
 
 /// Bytes of the panels.
@@ -35,8 +46,6 @@ pub(super) struct Sample {
     /// Entries that should be kept, and those of them that are, ties counted as equal.
     wanted: usize,
     found: usize,
-    /// Links followed and cells looked at, all rows together.
-    work: f64,
 }
 
 impl Sample {
@@ -44,13 +53,8 @@ impl Sample {
         self.error
     }
 
-    /// The mean work of a row.
-    pub(super) fn work(&self) -> f64 {
-        self.work / self.rows.max(1) as f64
-    }
-
     /// Adds a row: what it keeps, and all its exact values.
-    fn add(&mut self, row: u32, rule: &Rule, (kept, tally): &(Row, Tally), exact: &[f64]) {
+    fn add(&mut self, row: u32, rule: &Rule, kept: &Row, exact: &[f64]) {
         let right = rule.keep_row(row, 0, exact);
         let sizes = right.values.iter().map(|&value| rule.sign.size(value));
         let least = sizes.fold(f64::INFINITY, f64::min) - TIE;
@@ -61,7 +65,6 @@ impl Sample {
         }
         self.rows += 1;
         self.wanted += right.columns.len();
-        self.work += tally.work as f64;
     }
 }
 
@@ -78,15 +81,16 @@ impl fmt::Display for Sample {
 pub(super) fn find_cut(
     problem: &Problem<'_>,
     rule: &Rule,
+    links: &Links,
     (mut cut, accuracy): (f64, f64),
-    mut make: impl FnMut(f64, u32) -> (Row, Tally),
+    mut make: impl FnMut(f64, u32) -> Row,
     watch: &Watch,
 ) -> Result<(f64, Sample), Error> {
     let series = Series::of(&problem.recipe.filter, SHARE * accuracy)?;
     let operator = Operator::<f64>::new(&problem.transition);
     let nodes = operator.nodes();
     let mut workspace = Workspace::<f64, WIDTH>::new(nodes);
-    let rows = rows(nodes);
+    let rows = rows(links);
     let phase = watch.phase("sample of rows", rows.len() as u64);
     let (mut halvings, mut total) = (0, Sample::default());
     let mut exact = vec![0.0; nodes];

@@ -96,6 +96,7 @@ impl Steps {
         field: &mut Field,
         pushers: &mut [Vec<u32>; 2],
     ) -> Tally {
+        let caution = links.caution(origin);
         field.start(origin, self.first);
         pushers.iter_mut().for_each(Vec::clear);
         let mut tally = Tally::default();
@@ -109,7 +110,7 @@ impl Steps {
             let (mut change, mut moved) = (0.0, 0.0);
             field.look(&mut pushers[now], |cell| {
                 let value = cell.value[now];
-                let passes_on = value.abs() * cell.reach > step.cut;
+                let passes_on = value.abs() * cell.reach > caution * step.cut;
                 let (old, new) = (cell.held[now], if passes_on { 0.0 } else { value });
                 cell.held[now] = new;
                 cell.owed += (new - old) * credit;
