@@ -73,6 +73,18 @@ def test_the_report_says_what_was_done(karate: sparse.csr_array) -> None:
     assert report["solver"] in ("chebyshev", "elimination", "dense") and report["error_bound"] < 1e-9
 
 
+def test_the_local_route_is_as_accurate_as_asked_for(random_graph: sparse.csr_array) -> None:
+    make = partial(qdc.kernel, random_graph, mu=0.3, sigma=0.5, sparsify=qdc.TopK(8), normalize=None)
+    exact = qdc.kernel(random_graph, mu=0.3, sigma=0.5, sparsify=qdc.TopK(random_graph.shape[0]), normalize=None)
+    local, report = make(solver="local", accuracy=1e-4, return_report=True)
+    assert report["solver"] == "local" and report["error_estimate"] <= 1e-4
+    rows, columns = local.nonzero()
+    error = np.abs(np.asarray(local[rows, columns]) - np.asarray(exact[rows, columns])).max()
+    assert error <= report["error_bound"]
+    with pytest.raises(qdc.ParameterError, match="accurate"):
+        make(solver="local")
+
+
 def test_a_device_is_asked_for_by_name(karate: sparse.csr_array) -> None:
     whole = qdc.kernel(karate, mu=0.3, sigma=0.1)
     assert (qdc.kernel(karate, mu=0.3, sigma=0.1, device="cpu") != whole).nnz == 0

@@ -56,6 +56,25 @@ fn the_local_route_states_both_errors_and_its_shards_merge() {
 }
 
 #[test]
+fn processes_that_share_the_rows_make_the_kernel_of_one() {
+    // What docs/guides/cluster.md does with a Slurm array.
+    let folder = tempfile::tempdir().unwrap();
+    let options = "kernel powerlaw:n=900,degree=6,seed=2 --sigma 0.5 --top-k 8 --accuracy 1e-3";
+    json(folder.path(), &format!("{options} -o whole.npz"));
+    let ranges = ["0:300", "300:600", "600:900"];
+    let jobs = ranges.map(|rows| {
+        let arguments = format!("{options} --rows {rows} -o part-{}.npz --quiet", rows.replace(':', "-"));
+        support::command(folder.path(), &arguments).spawn().expect("the program runs")
+    });
+    for mut job in jobs {
+        assert!(job.wait().unwrap().success());
+    }
+    json(folder.path(), "merge part-600-900.npz part-0-300.npz part-300-600.npz -o merged.npz");
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("whole.npz") == read("merged.npz"));
+}
+
+#[test]
 fn a_kernel_is_continued_from_its_finished_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let options = "kernel powerlaw:n=1200,degree=6,seed=1 --mu 0.3 --sigma 0.5 --top-k 8";
