@@ -293,3 +293,40 @@ fn random_splits_in_place_of_a_datasets_own_are_remarked_on() {
     assert!(output.status.success());
     assert!(!String::from_utf8_lossy(&output.stderr).contains("in place of"), "a generator has no splits");
 }
+
+#[test]
+fn the_results_of_studies_are_a_folder_whose_cells_train_again_to_the_same_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    for model in ["mlp", "gcn+qdc"] {
+        let search = format!(
+            "tune csbm:n=80,homophily=0.2,seed=0 --model {model} --trials 2 --max-steps 5 --splits 0-1 --seeds 2"
+        );
+        json(here, &format!("{search} --space wide --study study.db"));
+    }
+    text(here, "table study.db --write results");
+    let csv = std::fs::read_to_string(here.join("results/table.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    assert!(
+        lines[0].starts_with("dataset,model,space,trials,seeds,test_mean,test_std,validation_mean"),
+        "{csv}"
+    );
+    assert!(lines[0].ends_with("published_mean,published_std,diagonal_share,config"), "{csv}");
+    assert!(std::fs::read_to_string(here.join("results/table.md")).unwrap().contains("gcn+qdc"));
+    for line in &lines[1..] {
+        let file = line.rsplit(',').next().unwrap();
+        let cell: toml::Table = std::fs::read_to_string(here.join(file)).unwrap().parse().unwrap();
+        let result = cell["result"].as_table().unwrap();
+        assert_eq!((result["trials"].as_integer(), result["failed"].as_integer()), (Some(2), Some(0)));
+        assert!(result["command"].as_str().unwrap().ends_with(file));
+        let again = json(here, &format!("train --config {file}"));
+        assert_eq!(again["test_mean"].as_f64(), result["test_mean"].as_float(), "{file}");
+        assert_eq!(again["test_std"].as_f64(), result["test_std"].as_float(), "{file}");
+        let splits = result["splits"].as_array().unwrap();
+        assert_eq!(splits.len(), 4);
+        for (then, now) in splits.iter().zip(again["splits"].as_array().unwrap()) {
+            assert_eq!(then["test"].as_float(), now["test"].as_f64(), "{file}");
+        }
+    }
+}

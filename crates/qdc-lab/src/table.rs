@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use qdc_tune::Trial;
 use qdc_tune::storage::{Storage, StudyRecord};
+use qdc_tune::{State, Trial};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -19,6 +19,7 @@ use crate::{Error, Model, Summary};
 
 mod format;
 mod published;
+mod results;
 mod significance;
 
 pub use format::Format;
@@ -69,8 +70,14 @@ pub struct Cell {
     pub test_std: f64,
     /// Mean validation score.
     pub validation: f64,
+    /// The number of the trial that is best on validation.
+    pub trial: u64,
     /// Finished trials of the study.
     pub trials: usize,
+    /// How many of them failed.
+    pub failed: usize,
+    /// What all trials took together.
+    pub seconds: f64,
     /// Trials the study is to have.
     pub wanted: u64,
     /// Seeds the best trial was scored with.
@@ -81,6 +88,8 @@ pub struct Cell {
     pub versus_gcn: Option<Comparison>,
     /// The paired comparison with the MLP of the same space and study.
     pub versus_mlp: Option<Comparison>,
+    /// The share of the diagonal in the mass of the best trial's kernel.
+    pub diagonal_share: Option<f64>,
     /// Whether the kernel has less than 1 % of its mass off the diagonal: the network is an MLP.
     pub nearly_identity: bool,
     /// The published mean and deviation, in fractions.
@@ -238,12 +247,19 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
         test_mean,
         test_std,
         validation: best.value?,
+        trial: best.number,
         trials: finished,
+        failed: trials.iter().filter(|trial| trial.state == State::Failed).count(),
+        seconds: trials.iter().filter_map(|trial| trial.user_attributes.get("seconds")?.as_f64()).sum(),
         wanted: study.attributes.get("trials").and_then(Value::as_u64).unwrap_or(finished as u64),
         seeds,
         best: false,
         versus_gcn: None,
         versus_mlp: None,
+        diagonal_share: best
+            .user_attributes
+            .get("kernel")
+            .and_then(|kernel| kernel["diagonal_share"].as_f64()),
         nearly_identity: alone && best.user_attributes.get("kernel").is_some_and(nearly_identity),
         published: None,
         test,

@@ -1,5 +1,7 @@
 //! `qdc table`: study files as the published table.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use qdc_lab::table::{Filter, Format, Table as Made};
 
@@ -23,6 +25,10 @@ pub(crate) struct Table {
     /// Only the study of this name
     #[arg(long, value_name = "NAME")]
     study_name: Option<String>,
+    /// Write the results into this folder: table.csv, table.md and for each cell a file that qdc train
+    /// --config repeats
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
     /// How to write it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Written,
@@ -56,6 +62,10 @@ impl Table {
                 "{} holds no finished trial of qdc tune",
                 self.studies.join(", ")
             )));
+        }
+        if let Some(folder) = &self.write {
+            let files = table.write_results(&mut storages, folder)?;
+            session.watch.note(&format!("{} cells written to {}", files.len() - 2, folder.display()));
         }
         let format = match self.format {
             _ if session.json() => Format::Json,
