@@ -155,6 +155,41 @@ fn it_is_taken_only_where_an_accuracy_is_given_and_it_is_cheaper() {
     assert_ne!(taken, Route::Local);
 }
 
+/// Keeps what is noted.
+#[derive(Default)]
+struct Notes(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+impl qdc_core::watch::Observer for Notes {
+    fn begin(&self, _: qdc_core::watch::PhaseId, _: &str, _: u64) {}
+    fn advance(&self, _: qdc_core::watch::PhaseId, _: u64) {}
+    fn end(&self, _: qdc_core::watch::PhaseId) {}
+    fn note(&self, message: &str) {
+        self.0.lock().unwrap().push(message.into());
+    }
+    fn stop_requested(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_plan_of_more_than_an_hour_says_what_the_local_route_would_take() {
+    let notes = Notes::default();
+    let kept = std::sync::Arc::clone(&notes.0);
+    let watch = Watch::new(notes);
+    let nodes = 150_000;
+    let ring = Graph::from_edges(
+        nodes,
+        (0..nodes as u64).map(|i| (i, (i + 1) % nodes as u64)),
+        EdgeRule::Undirected,
+    );
+    let recipe = Recipe::new(Filter::gaussian(0.3, 0.1).unwrap()).sparsify(Sparsify::top_k(8).unwrap());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let job = pool.install(|| recipe.prepare(&ring.unwrap(), &Resources::default(), &watch)).unwrap();
+    assert_eq!(job.plan().route, Route::Chebyshev);
+    let notes = kept.lock().unwrap().join("\n");
+    assert!(notes.contains("hours; --solver local --accuracy 1e-4 makes the large entries"), "{notes}");
+}
+
 #[test]
 fn what_it_cannot_do_is_refused() {
     let (watch, graph) = (Watch::silent(), preferential(50, 2));

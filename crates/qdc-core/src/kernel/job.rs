@@ -16,10 +16,14 @@ const BYTES_PER_ENTRY: u64 = 2 * 12;
 /// Rows made to learn how many entries a threshold keeps, and what is added to their mean.
 const SAMPLED_ROWS: usize = 256;
 const STANDARD_ERRORS: f64 = 4.0;
-/// Operations on panels that one thread does in a second, about, and the accuracy that is offered where an exact
-/// kernel takes more than an hour.
-const OPERATIONS_PER_SECOND: f64 = 1e10;
+/// The accuracy that is offered where an exact kernel takes more than an hour.
 const ADVISED_ACCURACY: f64 = 1e-4;
+/// Operations that one thread does in a second, about, for what is told and never for what is decided: on panels
+/// within the cache, on those of more vertices than this, and by the local route.
+const PACE: f64 = 1e10;
+const CACHED_VERTICES: usize = 40_000;
+const UNCACHED_PACE: f64 = 1.5e9;
+const LOCAL_PACE: f64 = 4e9;
 
 impl Recipe {
     /// Makes the recipe ready for a graph: checks it, builds L, chooses the route and prepares it.
@@ -83,17 +87,18 @@ pub(super) fn cheapest(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn R
 
 /// Where an exact kernel takes more than an hour, says what one of a stated accuracy would take.
 fn advise(problem: &Problem<'_>, flops: f64, watch: &Watch) {
-    let seconds = |flops: f64| flops / (OPERATIONS_PER_SECOND * rayon::current_num_threads() as f64);
-    if seconds(flops) < 3600.0 || problem.recipe.accuracy.is_some() || problem.resources.accelerator.is_some()
-    {
+    let pace = if problem.transition.nodes() > CACHED_VERTICES { UNCACHED_PACE } else { PACE };
+    let threads = rayon::current_num_threads() as f64;
+    let hours = flops / (pace * threads) / 3600.0;
+    let on_device = problem.resources.accelerator.as_ref().is_some_and(|device| device.takes(flops));
+    if hours < 1.0 || on_device || problem.recipe.accuracy.is_some() {
         return;
     }
     if let Some(local) = local::estimate(problem, ADVISED_ACCURACY).filter(|&local| local < flops) {
+        let minutes = (local / (LOCAL_PACE * threads) / 60.0).ceil();
         watch.note(&format!(
-            "this takes about {:.0} hours; the large entries, right to about {ADVISED_ACCURACY:e}, take about {:.0} \
-             minutes with --solver local --accuracy {ADVISED_ACCURACY:e}",
-            seconds(flops) / 3600.0,
-            (seconds(local) / 60.0).ceil(),
+            "this takes about {hours:.0} hours; --solver local --accuracy {ADVISED_ACCURACY:e} makes the large entries, \
+             right to about that, in about {minutes:.0} minutes"
         ));
     }
 }
