@@ -32,8 +32,11 @@ impl Table {
         folder: &Path,
     ) -> Result<Vec<PathBuf>, Error> {
         let (mut csv, mut files) = (COLUMNS.to_owned(), Vec::new());
+        let cells = folder.join("cells");
+        std::fs::create_dir_all(&cells)
+            .map_err(|source| qdc_data::Error::Write { path: cells.clone(), source })?;
         for cell in &self.cells {
-            let file = folder.join("cells").join(format!("{}.toml", file_name(cell)));
+            let file = cells.join(format!("{}.toml", file_name(cell)));
             let config = configuration(cell, storages, &file)?;
             put(&file, &config.to_toml())?;
             csv += &line(cell, &file);
