@@ -41,8 +41,9 @@ pub(super) fn memory(nodes: usize) -> u64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     rows: usize,
-    /// The largest error of an entry kept.
+    /// The largest error of an entry kept, and of those in rows that are spread evenly.
     error: f64,
+    ordinary_error: f64,
     /// Entries that should be kept, and those of them that are, ties counted as equal.
     wanted: usize,
     found: usize,
@@ -54,13 +55,16 @@ impl Sample {
     }
 
     /// Adds a row: what it keeps, and all its exact values.
-    fn add(&mut self, row: u32, rule: &Rule, kept: &Row, exact: &[f64]) {
+    fn add(&mut self, row: u32, is_hub: bool, rule: &Rule, kept: &Row, exact: &[f64]) {
         let right = rule.keep_row(row, 0, exact);
         let sizes = right.values.iter().map(|&value| rule.sign.size(value));
         let least = sizes.fold(f64::INFINITY, f64::min) - TIE;
         for (&column, &value) in kept.columns.iter().zip(&kept.values) {
             let expected = exact[column as usize];
             self.error = self.error.max((value - expected).abs());
+            if !is_hub {
+                self.ordinary_error = self.ordinary_error.max((value - expected).abs());
+            }
             self.found += usize::from(rule.sign.size(expected) >= least);
         }
         self.rows += 1;
@@ -77,7 +81,8 @@ impl fmt::Display for Sample {
 }
 
 /// Halves the `cut` until what `make` keeps of the sample is accurate enough; each panel of rows is computed
-/// exactly once, and rows made before the cut was halved are measured as they were.
+/// exactly once, and rows made before the cut was halved are measured as they were. Hubs are measured too, but a
+/// few of them do not make the rows of everyone else dearer.
 pub(super) fn find_cut(
     problem: &Problem<'_>,
     rule: &Rule,
@@ -91,6 +96,7 @@ pub(super) fn find_cut(
     let nodes = operator.nodes();
     let mut workspace = Workspace::<f64, WIDTH>::new(nodes);
     let rows = rows(links);
+    let hubs = &rows[..if nodes > ROWS { HUBS } else { 0 }];
     let phase = watch.phase("sample of rows", rows.len() as u64);
     let (mut halvings, mut total) = (0, Sample::default());
     let mut exact = vec![0.0; nodes];
@@ -102,9 +108,9 @@ pub(super) fn find_cut(
             let mut sample = total;
             for (lane, &row) in block.iter().enumerate() {
                 (0..nodes).for_each(|vertex| exact[vertex] = panel[operator.position(vertex) as usize][lane]);
-                sample.add(row, rule, &make(cut, row), &exact);
+                sample.add(row, hubs.contains(&row), rule, &make(cut, row), &exact);
             }
-            if sample.error <= accuracy || halvings == HALVINGS {
+            if sample.ordinary_error <= accuracy || halvings == HALVINGS {
                 total = sample;
                 break;
             }
