@@ -139,7 +139,8 @@ fn a_search_whose_device_is_lost_keeps_what_was_finished_and_resumes_as_if_nothi
         assert!(error.hint().is_some_and(|hint| hint.contains("run the command again")), "{error}");
         let stopped = trials(&file);
         let finished = stopped.iter().filter(|trial| trial.0 == State::Complete).count();
-        assert_eq!(finished, trials_before);
+        // Two trials run at once: the one beside the lost one may have been under way.
+        assert!((trials_before.saturating_sub(1)..=trials_before).contains(&finished), "{stopped:?}");
         assert!(stopped.iter().all(|trial| trial.0 != State::Failed), "{stopped:?}");
         run(&file).unwrap();
         assert_eq!(trials(&file), trials(&whole));
