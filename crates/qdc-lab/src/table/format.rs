@@ -26,6 +26,7 @@ struct Style {
     homophily: &'static str,
     nodes: &'static str,
     edges: &'static str,
+    star: &'static str,
     dagger: &'static str,
     degree: &'static str,
     /// For names that stand in the table as they are.
@@ -38,6 +39,7 @@ const TEXT: Style = Style {
     homophily: "H",
     nodes: "|V|",
     edges: "|E|",
+    star: "*",
     dagger: "†",
     degree: "°",
     escape: str::to_owned,
@@ -48,6 +50,7 @@ const MARKDOWN: Style = Style {
     homophily: "H",
     nodes: "\\|V\\|",
     edges: "\\|E\\|",
+    star: "\\*", // a plain one would end what is bold
     dagger: "†",
     degree: "°",
     escape: piped,
@@ -58,6 +61,7 @@ const LATEX: Style = Style {
     homophily: "$\\mathcal{H}$",
     nodes: "$|\\mathcal{V}|$",
     edges: "$|\\mathcal{E}|$",
+    star: "*",
     dagger: "$^\\dagger$",
     degree: "$^\\circ$",
     escape: escaped,
@@ -142,7 +146,7 @@ impl Table {
         let mut field = if cell.best { format!("{}{number}{}", style.bold.0, style.bold.1) } else { number };
         let differs = |comparison: Option<Comparison>| comparison.is_some_and(|test| test.adjusted < 0.05);
         for (is, mark) in [
-            (differs(cell.versus_gcn), "*"),
+            (differs(cell.versus_gcn), style.star),
             (differs(cell.versus_mlp), style.dagger),
             (cell.nearly_identity, style.degree),
         ] {
