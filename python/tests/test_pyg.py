@@ -84,7 +84,7 @@ def test_the_layers_multiply_by_the_kernel(data: Data) -> None:
 def test_the_representation_tells_every_parameter() -> None:
     assert repr(QDC(mu=0.25, sparsify=qdc.TopK(4))) == (
         "QDC(mu=0.25, sigma=0.3, pairs='all', sparsify=TopK(k=4), sign='positive', normalize='sym', self_loop=1.0, "
-        "solver='auto', tolerance=1e-10, precision='f64', weight='edge_weight', threads=None)"
+        "solver='auto', tolerance=1e-10, precision='f64', accuracy=None, weight='edge_weight', threads=None)"
     )
     assert repr(QDC(mu=0.25)) != repr(QDC(mu=0.26))
 
