@@ -59,8 +59,8 @@ impl Options {
             .precision(parse(py, &self.precision)?))
     }
 
-    /// The memory allowed, the route and the device asked for, and the spectra stored by earlier calls and by the command
-    /// line.
+    /// The memory allowed, the route and the device asked for, and the spectra stored by earlier calls and by
+    /// the command line.
     fn resources(&self, py: Python<'_>) -> PyResult<Resources> {
         let route: Route = parse(py, &self.solver)?;
         let device = choice(py, &self.device)?.accelerator();

@@ -3,9 +3,9 @@
 //! A [`Recipe`] says which kernel. [`Recipe::prepare`] makes it a [`Job`] for a graph and the [`Resources`]
 //! at hand; the job plans, builds and makes row ranges. Rows come by one of several [`Route`]s, which agree
 //! within their stated error: a polynomial in L (`polynomial`), sparse elimination for PageRank
-//! (`elimination`, `pagerank`), eigenpairs (`eigenpairs`), or walks over the vertices a row reaches (`local`). Every route is a [`RowMaker`] that puts rows
-//! into a [`Sink`]; the sink sparsifies them as they come. Only the dense route, or `Sparsify::None`, stores
-//! N^2 numbers.
+//! (`elimination`, `pagerank`), eigenpairs (`eigenpairs`), or walks over the vertices a row reaches
+//! (`local`). Every route is a [`RowMaker`] that puts rows into a [`Sink`]; the sink sparsifies them as they
+//! come. Only the dense route, or `Sparsify::None`, stores N^2 numbers.
 
 mod accelerator;
 mod accuracy;

@@ -250,9 +250,9 @@ impl<'a> Handle<'a> {
         info: Address,
     ) -> Result<(), Error> {
         let rows = n as i64;
-        // SAFETY: the caller reserved n x n and n doubles, `bytes` bytes and one number at these addresses of the
-        // device, and waits for the stream before it frees them; the host's scratch memory is a slice that is held until
-        // then too.
+        // SAFETY: the caller reserved n x n and n doubles, `bytes` bytes and one number at these addresses
+        // of the device, and waits for the stream before it frees them; the host's scratch memory is a slice
+        // that is held until then too.
         checked(unsafe {
             (self.library.solve)(
                 self.handle,

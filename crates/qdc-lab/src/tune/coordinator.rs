@@ -11,8 +11,8 @@ use super::search::Search;
 use super::trial::{Ending, Stop, Switch};
 use crate::{Error, Hyperparameters, Scores};
 
-/// The first error of the study, or the loss of the device, ends the search: no trial is begun after it, and those under way are stopped
-/// and put back in the queue, as far as the storage still allows.
+/// The first error of the study, or the loss of the device, ends the search: no trial is begun after it, and
+/// those under way are stopped and put back in the queue, as far as the storage still allows.
 pub(super) struct Coordinator<'a> {
     study: &'a mut Study,
     switches: BTreeMap<u64, Switch>,
