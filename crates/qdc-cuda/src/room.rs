@@ -20,18 +20,19 @@ const ALIGNMENT: u64 = 256;
 pub(crate) struct Room {
     base: Address,
     length: u64,
-    real: bool,
+    /// The stream of the allocation; none in a dry room.
+    stream: Option<Arc<CudaStream>>,
 }
 
 impl Room {
     /// A room that only counts.
     pub(crate) fn dry() -> Self {
-        Self { base: 0, length: 0, real: false }
+        Self { base: 0, length: 0, stream: None }
     }
 
     /// The room of an allocation.
     pub(crate) fn of(allocation: &Allocation) -> Self {
-        Self { base: allocation.base, length: 0, real: true }
+        Self { base: allocation.base, length: 0, stream: Some(allocation.memory.stream().clone()) }
     }
 
     /// Bytes placed so far.
@@ -53,11 +54,10 @@ impl Room {
         numbers: impl FnOnce() -> Vec<T>,
     ) -> Result<Address, Error> {
         let place = self.reserve::<T>(count);
-        if self.real && count > 0 {
+        if let Some(stream) = self.stream.as_ref().filter(|_| count > 0) {
             let numbers = numbers();
             assert_eq!(numbers.len() as u64, count, "numbers to be copied to the device");
-            // SAFETY: `count` numbers were reserved at this address of the allocation, which nothing uses yet.
-            unsafe { result::memcpy_htod_sync(place, &numbers) }.map_err(while_doing("copying to it"))?;
+            write(stream, place, &numbers)?;
         }
         Ok(place)
     }
@@ -96,8 +96,7 @@ impl Allocation {
             to >= self.base && end <= self.base + self.memory.len() as u64,
             "numbers beyond the allocation"
         );
-        // SAFETY: the range lies within the allocation, and no kernel has been launched yet.
-        unsafe { result::memcpy_htod_sync(to, numbers) }.map_err(while_doing("copying to it"))
+        write(self.memory.stream(), to, numbers)
     }
 }
 
@@ -124,12 +123,17 @@ pub(crate) fn read_into<T: DeviceRepr>(
     unsafe { result::memcpy_dtoh_sync(numbers, from) }.map_err(&failed)
 }
 
-/// Copies numbers to an address that the caller reserved for them, after what `stream` does now.
+/// Copies numbers to an address that the caller reserved for them, after what `stream` does now; they are there
+/// when it returns.
+///
+/// The copy must be on the stream whose kernels read it. The driver's synchronous copy returns when the numbers
+/// have left ordinary memory, not when they have arrived; it uses the default stream, and ours do not wait for that
+/// one: under load a first step would read what is not there yet.
 pub(crate) fn write<T: DeviceRepr>(stream: &CudaStream, to: Address, numbers: &[T]) -> Result<(), Error> {
     let failed = while_doing("copying to it");
-    stream.synchronize().map_err(&failed)?;
-    // SAFETY: the caller reserved as many numbers of this type there, and no kernel uses them now.
-    unsafe { result::memcpy_htod_sync(to, numbers) }.map_err(&failed)
+    // SAFETY: the caller reserved as many numbers of this type there, and they live until the stream is done.
+    unsafe { result::memcpy_htod_async(to, numbers, stream.cu_stream()) }.map_err(&failed)?;
+    stream.synchronize().map_err(&failed)
 }
 
 /// Fills reserved bytes with zeros, in the order of the stream.

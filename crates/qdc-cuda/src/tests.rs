@@ -335,6 +335,29 @@ fn a_run_gives_the_same_bytes_in_any_batch() {
     }
 }
 
+/// Trials of a search train side by side, each on a stream of its own; none may begin before its numbers are there.
+#[test]
+fn a_run_gives_the_same_bytes_whatever_else_the_device_does() {
+    let Some(device) = device() else { return };
+    let (labels, splits) = (labels(), (0..7).map(split).collect::<Vec<_>>());
+    let (_, subject) = networks().swap_remove(0);
+    let (schedule, runs, keep) = (schedule(5), runs(&splits, 9), Keep { weights: true, curve: true });
+    let batch = Batch { trainee: subject.trainee(), labels: &labels, runs: &runs, schedule: &schedule, keep };
+    let train = || all_of(device.train(&batch, &Watch::silent(), &go_on).unwrap());
+    let alone = train();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for round in 0..50 {
+                    for (at, (found, expected)) in train().iter().zip(&alone).enumerate() {
+                        assert!(found.weights == expected.weights, "run {at} of round {round}");
+                    }
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn a_loss_that_is_not_finite_ends_its_run_and_no_other() {
     let Some(device) = device() else { return };
