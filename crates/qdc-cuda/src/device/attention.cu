@@ -4,7 +4,7 @@
 // 4 (h / 4) E + 4 e + h % 4 within whole groups, at h E + e beyond. Masks are drawn by these places. The sign of a
 // stored p_ij is the dropout mask: minus where it was dropped.
 
-#include "common.cuh"
+#include "sparse.cuh"
 
 constexpr float SLOPE = 0.2f;
 constexpr u32 ALL = 0xffffffffu;
@@ -178,19 +178,7 @@ extern "C" __global__ void __launch_bounds__(256) attention_combine(const Attent
             }
         }
     }
-    const u32 own = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    partial[own] = sum;
-    for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.y < half) {
-            const float4 other = partial[own + half * blockDim.x];
-            sum.x += other.x;
-            sum.y += other.y;
-            sum.z += other.z;
-            sum.w += other.w;
-            partial[own] = sum;
-        }
-    }
+    sum = sum_of_parts(sum, partial);
     if (inside && threadIdx.y == 0) {
         sum = make_float4(a.factor * sum.x, a.factor * sum.y, a.factor * sum.z, a.factor * sum.w);
         const u32 index = i * a.y_stride + column;
@@ -295,22 +283,8 @@ extern "C" __global__ void __launch_bounds__(256) attention_pull(const Attention
             sum.w += q * g.w;
         }
     }
-    const u32 own = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    partial[own] = sum;
-    partial_u[own] = u;
-    for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.y < half) {
-            const float4 other = partial[own + half * blockDim.x];
-            sum.x += other.x;
-            sum.y += other.y;
-            sum.z += other.z;
-            sum.w += other.w;
-            u += partial_u[own + half * blockDim.x];
-            partial[own] = sum;
-            partial_u[own] = u;
-        }
-    }
+    sum = sum_of_parts(sum, partial);
+    u = sum_of_parts(u, partial_u);
     if (inside && threadIdx.y == 0) {
         const float *theta = a.theta + r * a.theta_run + column;
         const float v = a.d_target[r * a.nodes_run + j * a.heads + head];
@@ -344,27 +318,18 @@ extern "C" __global__ void attention_theta(const Attention a) {
             edge += a.d_edge[at];
         }
     }
-    const u32 size = blockDim.x * blockDim.y, own = threadIdx.y * blockDim.x + threadIdx.x;
-    sums[own] = source;
-    sums[size + own] = target;
-    sums[2 * size + own] = edge;
-    for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.y < half) {
-            const u32 other = own + half * blockDim.x;
-            sums[own] += sums[other];
-            sums[size + own] += sums[size + other];
-            sums[2 * size + own] += sums[2 * size + other];
-        }
-    }
+    const u32 size = blockDim.x * blockDim.y;
+    source = sum_of_parts(source, sums);
+    target = sum_of_parts(target, sums + size);
+    edge = sum_of_parts(edge, sums + 2 * size);
     if (inside && threadIdx.y == 0) {
         float *part = a.parts + r * a.parts_run + blockIdx.x * a.parts_length;
-        part[column] = sums[own];
-        part[a.stride + column] = sums[size + own];
+        part[column] = source;
+        part[a.stride + column] = target;
         if (a.edge_values == 2) {
             const float *weight = a.theta + r * a.theta_run + 2 * a.stride;
-            part[2 * a.stride + column] = sums[2 * size + own] * weight[a.stride + column];
-            part[3 * a.stride + column] = sums[2 * size + own] * weight[column];
+            part[2 * a.stride + column] = edge * weight[a.stride + column];
+            part[3 * a.stride + column] = edge * weight[column];
         }
     }
 }

@@ -144,14 +144,7 @@ extern "C" __global__ void back(const Back a) {
         }
     }
     if (!a.parts) return;
-    sums[threadIdx.y * blockDim.x + threadIdx.x] = sum;
-    for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.y < half) {
-            sum += sums[(threadIdx.y + half) * blockDim.x + threadIdx.x];
-            sums[threadIdx.y * blockDim.x + threadIdx.x] = sum;
-        }
-    }
+    sum = sum_of_parts(sum, sums);
     if (threadIdx.y == 0 && column < a.stride) {
         a.parts[r * a.parts_run + blockIdx.x * a.stride + column] = sum;
     }

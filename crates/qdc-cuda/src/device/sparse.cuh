@@ -27,19 +27,21 @@ __device__ __forceinline__ float4 row_times(const Sparse &matrix, const float4 *
     return sum;
 }
 
-// The parts of a row, one of each thread y, summed as a tree; the sum is in the first of them.
-__device__ __forceinline__ float4 sum_of_parts(float4 sum, float4 *partial) {
+__device__ __forceinline__ float plus(float a, float b) { return a + b; }
+__device__ __forceinline__ float4 plus(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
+// The parts of a sum, one of each thread y, added up as a tree; the sum is in the first of them. `partial` has room for
+// one number of each thread of the block.
+template <typename T> __device__ __forceinline__ T sum_of_parts(T sum, T *partial) {
     if (blockDim.y == 1) return sum;
     const u32 own = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     partial[own] = sum;
     for (u32 half = blockDim.y / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.y < half) {
-            const float4 other = partial[own + half * blockDim.x];
-            sum.x += other.x;
-            sum.y += other.y;
-            sum.z += other.z;
-            sum.w += other.w;
+            sum = plus(sum, partial[own + half * blockDim.x]);
             partial[own] = sum;
         }
     }
