@@ -72,7 +72,7 @@ impl Choice {
             Self::Cpu => Ok(Box::new(Cpu)),
             Self::Cuda => Ok(Box::new(Device::open()?)),
             Self::Auto => Ok(match Device::open() {
-                Ok(device) => Box::new(DeviceOrCpu(device)),
+                Ok(device) => Box::new(OrCpu(device)),
                 Err(error) => {
                     watch.note(&format!("training on the CPU: {error}"));
                     Box::new(Cpu)
@@ -82,13 +82,17 @@ impl Choice {
     }
 }
 
-/// Trains on the device, and on the CPU what the device cannot do.
+/// Trains on the CPU what a device cannot do. A training says where it was really computed.
 #[derive(Debug)]
-struct DeviceOrCpu(Device);
+pub(crate) struct OrCpu<T>(pub(crate) T);
 
-impl Trainer for DeviceOrCpu {
+impl<T: Trainer> Trainer for OrCpu<T> {
     fn device(&self) -> &str {
-        self.0.name()
+        self.0.device()
+    }
+
+    fn dense_advantage(&self) -> f64 {
+        self.0.dense_advantage()
     }
 
     fn train(

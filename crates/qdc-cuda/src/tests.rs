@@ -11,13 +11,14 @@ use qdc_core::{Csr, Features, Metric, Split, Watch};
 use qdc_nn::bank::{BankArchitecture, BankInputs, BankNetwork};
 use qdc_nn::layers::EdgeValues;
 use qdc_nn::random::derive;
-use qdc_nn::training::{Keep, Schedule, Trained};
+use qdc_nn::training::{Keep, Schedule, Scores, Trained};
 use qdc_nn::{
     Architecture, Batch, BatchRun, Combinator, Cpu, Criterion, EarlyStopping, Inputs, Kind, Learner, Matrix,
     Network, Pass, Propagation, Scorer, Tower, Trainee, Trainer,
 };
 
 use crate::Device;
+use crate::choice::OrCpu;
 use crate::network::Host;
 use crate::room::{Allocation, Room, read};
 use crate::training::{Places, members, planned, started};
@@ -268,6 +269,7 @@ fn the_loss_after_fifty_steps_is_that_of_the_cpu() {
                 );
             }
             assert_eq!(found.scores.split, expected.scores.split);
+            assert_eq!((&*found.device, &*expected.device), (device.name(), "cpu"));
             let scores = &found.scores;
             let kept = &found.curve[scores.best_step - 1];
             assert_eq!(
@@ -432,5 +434,48 @@ fn a_window_is_trained_from_every_start_and_the_best_counts() {
             if key(next) > key(best) { next } else { best }
         });
         assert_eq!(found.weights, best.unwrap().weights);
+    }
+}
+
+/// A device whose memory is too small for any batch of more than one run.
+#[derive(Debug)]
+struct Small;
+
+impl Trainer for Small {
+    fn device(&self) -> &str {
+        "a small device"
+    }
+
+    fn dense_advantage(&self) -> f64 {
+        7.0
+    }
+
+    fn train(
+        &self,
+        batch: &Batch<'_>,
+        watch: &Watch,
+        on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Option<Trained<f32>>>, qdc_nn::Error> {
+        if batch.runs.len() > 1 {
+            return Err(qdc_nn::Error::Device { problem: "it is full".into(), hint: None });
+        }
+        let mut trained = Cpu.train(batch, watch, on_end)?;
+        trained.iter_mut().flatten().for_each(|trained| trained.device = self.device().into());
+        Ok(trained)
+    }
+}
+
+#[test]
+fn what_a_device_cannot_do_is_done_by_the_cpu_under_its_own_name() {
+    let (labels, splits, schedule) = (labels(), [split(0), split(1)], schedule(3));
+    let (_, subject) = networks().swap_remove(0);
+    let (runs, trainee, keep) = (runs(&splits, 6), subject.trainee(), Keep::default());
+    let trainer = OrCpu(Small);
+    assert_eq!((trainer.device(), trainer.dense_advantage()), ("a small device", 7.0));
+    for (runs, name) in [(&runs[..1], "a small device"), (&runs[..], "cpu")] {
+        let batch = Batch { trainee, labels: &labels, runs, schedule: &schedule, keep };
+        let trained = all_of(trainer.train(&batch, &Watch::silent(), &go_on).unwrap());
+        assert_eq!(trained.len(), runs.len());
+        assert!(trained.iter().all(|trained| &*trained.device == name), "{name}");
     }
 }

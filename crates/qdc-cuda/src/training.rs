@@ -151,7 +151,7 @@ fn train_together(
         for (at, run) in read::<Run>(&stream, places.network.frame().states, count)?.iter().enumerate() {
             if !ended[at] && run.stopped != 0 {
                 ended[at] = true;
-                let trained = finish(&stream, &places, batch, &members[at], at, run, begun)?;
+                let trained = finish(device, &stream, &places, batch, &members[at], at, run, begun)?;
                 if results.add(&members[at], trained).is_break() {
                     return Ok((count, ControlFlow::Break(())));
                 }

@@ -129,7 +129,8 @@ pub struct RunRecord {
     pub seeds: Vec<u64>,
     /// What the scores are measured by.
     pub metric: Metric,
-    /// What it was trained on: `cpu`, or the name of a device.
+    /// What it was trained on: `cpu`, or the name of a device; both, joined by `and`, where a device could not
+    /// train all of it.
     pub device: String,
     /// Mean test score over splits and seeds.
     pub test_mean: f64,
@@ -264,7 +265,11 @@ pub fn train(
         }
     }
     let (mut scores, mut weights, mut curves) = (Vec::new(), Vec::new(), Vec::new());
+    let mut computed_on: Vec<Arc<str>> = Vec::new();
     for trained in trained {
+        if !computed_on.contains(&trained.device) {
+            computed_on.push(trained.device);
+        }
         scores.push(trained.scores);
         weights.push(trained.weights.filter(|_| keep.weights));
         curves.push(trained.curve);
@@ -279,7 +284,7 @@ pub fn train(
         seed: seeds.first().copied().unwrap_or(0),
         seeds: seeds.to_vec(),
         metric,
-        device: trainer.device().to_owned(),
+        device: devices(&computed_on, trainer),
         test_mean: summary.test_mean,
         test_std: summary.test_std,
         validation_mean: summary.validation_mean,
@@ -295,6 +300,11 @@ pub fn train(
     };
     let network = network.filter(|_| keep.weights).map(Arc::new);
     Ok(Run { record, weights, curves, probabilities: shown, network })
+}
+
+/// The names of what the splits were computed on; where none was trained, that of who would have done it.
+fn devices(names: &[Arc<str>], trainer: &dyn Trainer) -> String {
+    if names.is_empty() { trainer.device().to_owned() } else { names.join(" and ") }
 }
 
 /// A remark for each tower whose kernel is nearly the identity.

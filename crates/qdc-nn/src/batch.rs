@@ -8,7 +8,7 @@ use qdc_core::{Split, Watch};
 use rayon::prelude::*;
 
 use crate::bank::{self, BankArchitecture, BankInputs};
-use crate::training::{Keep, Schedule, Scores, Trained, train_split};
+use crate::training::{CPU, Keep, Schedule, Scores, Trained, train_split};
 use crate::{Architecture, Error, Inputs};
 
 /// On the CPU a dense product does about this many multiplications in the time a sparse one does one.
@@ -101,7 +101,7 @@ pub struct Cpu;
 
 impl Trainer for Cpu {
     fn device(&self) -> &str {
-        "cpu"
+        CPU
     }
 
     fn train(

@@ -1,5 +1,6 @@
 //! Training one split: full batches, Adam, early stopping, the best step kept.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use qdc_core::{Metric, Split, UNLABELLED, Watch};
@@ -11,6 +12,9 @@ use crate::loss::cross_entropy;
 use crate::random::derive;
 use crate::scorer::{Scorer, defined_on};
 use crate::{Adam, Architecture, Error, Inputs, Learner, Network, Real};
+
+/// The name of the CPU in records.
+pub(crate) const CPU: &str = "cpu";
 
 /// How to train.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +86,8 @@ pub struct Keep {
 /// A finished training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained<T> {
+    /// What it was computed on: `cpu`, or the name of a device.
+    pub device: Arc<str>,
     /// The scores.
     pub scores: Scores,
     /// The weights of the best step (flat, see [`crate::Placed`]), if they were to be kept and there was one.
@@ -186,7 +192,7 @@ pub fn train_learner<T: Real>(
         phase.advance(1)?;
     }
     scores.seconds = start.elapsed().as_secs_f64();
-    Ok(Trained { scores, weights, curve })
+    Ok(Trained { device: CPU.into(), scores, weights, curve })
 }
 
 /// Whether a network can be trained and scored on a split. `number` names the split in errors.

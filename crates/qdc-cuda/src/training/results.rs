@@ -9,9 +9,9 @@ use qdc_nn::bank::best_start;
 use qdc_nn::training::{Scores, Step, Trained};
 
 use super::{Member, OnEnd, Places};
-use crate::Error;
 use crate::room::read;
 use crate::state::Run;
+use crate::{Device, Error};
 
 /// The results so far: of each run those of its starts.
 pub(super) struct Results<'a> {
@@ -45,7 +45,9 @@ impl<'a> Results<'a> {
 }
 
 /// The result of a training that has stopped, which has the number `at` on the device.
+#[allow(clippy::too_many_arguments)] // each is one noun of the sentence
 pub(super) fn finish(
+    device: &Device,
     stream: &CudaStream,
     places: &Places<'_>,
     batch: &Batch<'_>,
@@ -89,5 +91,5 @@ pub(super) fn finish(
         };
         curve = numbers.chunks_exact(5).enumerate().map(step).collect();
     }
-    Ok(Trained { scores, weights, curve })
+    Ok(Trained { device: device.name().into(), scores, weights, curve })
 }
