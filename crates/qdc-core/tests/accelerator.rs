@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use qdc_core::kernel::{Accelerator, Candidates, ColumnPart, ColumnWork};
+use qdc_core::kernel::{Accelerator, Candidates, ColumnPart, ColumnSource, ColumnWork};
 use qdc_core::{
-    EdgeRule, Eigensolver, Error, Filter, Graph, Normalize, Precision, Recipe, Remedy, Resources, Route,
-    Shard, Sign, Sparsify, Transition, Watch,
+    Csr, EdgeRule, Eigensolver, Error, Filter, Graph, Normalize, Pairs, Precision, Recipe, Remedy, Resources,
+    Route, Shard, Sign, Sparsify, Transition, Watch,
 };
 
 /// Does on the CPU, column by column, what a device is asked to do.
@@ -48,15 +48,21 @@ impl Accelerator for Pretended {
     fn columns(
         &self,
         work: &ColumnWork<'_>,
-        take: &mut dyn FnMut(Candidates) -> Result<(), Error>,
+        take: &mut dyn FnMut(Candidates<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let rows = work.matrix.rows();
-        assert_eq!((work.last.len(), work.first.len()), (rows, work.units.len()));
+        let rows = work.last.len();
+        assert_eq!(work.first.len(), work.units.len());
         for (number, &(unit, share)) in work.units.iter().enumerate() {
             if number >= self.lasts {
                 return Err(Error::Device { problem: "the device is lost".into() });
             }
-            let column = polynomial(work, unit, share);
+            let column = match work.source {
+                ColumnSource::Series { matrix, coefficients } => {
+                    assert_eq!(matrix.rows(), rows);
+                    polynomial(matrix, coefficients, unit, share)
+                }
+                ColumnSource::Pairs { vectors, weights } => product(vectors, weights, unit, share),
+            };
             let size = |value: f64| if work.sign == Sign::Absolute { value.abs() } else { value };
             let floor = match work.wanted {
                 ColumnPart::AtLeast(floor) => floor,
@@ -71,27 +77,38 @@ impl Accelerator for Pretended {
             };
             let rows: Vec<u32> = (0..rows as u32).filter(wanted).collect();
             let values: Vec<f64> = rows.iter().map(|&row| column[row as usize]).collect();
-            let (columns, offsets) = (number..number + 1, vec![0, rows.len()]);
-            take(Candidates { columns, offsets, rows, values, own: vec![column[unit as usize]] })?;
+            let (columns, offsets, own) = (number..number + 1, [0, rows.len()], [column[unit as usize]]);
+            take(Candidates { columns, offsets: &offsets, rows: &rows, values: &values, own: &own })?;
         }
         Ok(())
     }
 }
 
+/// V diag(w) V^T x, term by term.
+fn product(vectors: &[f64], weights: &[f64], unit: u32, share: f64) -> Vec<f64> {
+    let nodes = vectors.len() / weights.len();
+    let mut sum = vec![0.0; nodes];
+    for (vector, weight) in vectors.chunks(nodes).zip(weights) {
+        let factor = weight * share * vector[unit as usize];
+        sum.iter_mut().zip(vector).for_each(|(sum, entry)| *sum += factor * entry);
+    }
+    sum
+}
+
 /// sum_k c_k T_k(M) x by the three-term recurrence.
-fn polynomial(work: &ColumnWork<'_>, unit: u32, share: f64) -> Vec<f64> {
+fn polynomial(matrix: &Csr<f64>, coefficients: &[f64], unit: u32, share: f64) -> Vec<f64> {
     let multiply = |x: &[f64]| -> Vec<f64> {
         let row = |row: usize| {
-            let (columns, values) = work.matrix.row(row);
+            let (columns, values) = matrix.row(row);
             columns.iter().zip(values).map(|(&column, value)| value * x[column as usize]).sum()
         };
         (0..x.len()).map(row).collect()
     };
-    let mut now = vec![0.0; work.matrix.rows()];
+    let mut now = vec![0.0; matrix.rows()];
     now[unit as usize] = share;
     let mut next = multiply(&now);
     let mut sum = vec![0.0; now.len()];
-    for &coefficient in work.coefficients {
+    for &coefficient in coefficients {
         sum.iter_mut().zip(&now).for_each(|(sum, x)| *sum += coefficient * x);
         let after = multiply(&next).iter().zip(&now).map(|(a, b)| 2.0 * a - b).collect();
         (now, next) = (next, after);
@@ -154,23 +171,42 @@ fn recipes() -> Vec<Recipe> {
         .collect()
 }
 
+/// The kernels of a device are those of the CPU, whole and in parts, and say who made them.
+fn agrees_with_the_cpu(recipe: &Recipe, cpu: &Resources, said: &str) {
+    let (graph, watch) = (graph(), Watch::silent());
+    let device = Resources { accelerator: Some(Arc::new(SOUND)), ..cpu.clone() };
+    let ours = recipe.prepare(&graph, cpu, &watch).unwrap().build(&watch).unwrap();
+    let job = recipe.prepare(&graph, &device, &watch).unwrap();
+    let theirs = job.build(&watch).unwrap();
+    assert_eq!(ours.matrix.indices(), theirs.matrix.indices(), "{recipe:?}");
+    assert_eq!(ours.matrix.pointers(), theirs.matrix.pointers(), "{recipe:?}");
+    for (a, b) in ours.matrix.values().iter().zip(theirs.matrix.values()) {
+        assert!((a - b).abs() < 1e-11 * a.abs().max(1.0), "{a} and {b}: {recipe:?}");
+    }
+    assert!(theirs.report.reason.ends_with(said), "{}", theirs.report.reason);
+    assert!(!ours.report.reason.contains("pretended"), "{}", ours.report.reason);
+    assert_eq!(ours.report.error_bound, theirs.report.error_bound);
+    let parts = vec![job.rows(0..20, &watch).unwrap(), job.rows(20..57, &watch).unwrap()];
+    assert_eq!(Shard::merge(parts).unwrap().matrix, theirs.matrix, "{recipe:?}");
+}
+
 #[test]
 fn columns_of_a_device_become_the_same_kernel() {
-    let (graph, watch) = (graph(), Watch::silent());
     let cpu = Resources { route: Route::Chebyshev, ..Resources::default() };
     for recipe in recipes() {
-        let ours = recipe.prepare(&graph, &cpu, &watch).unwrap().build(&watch).unwrap();
-        let job = recipe.prepare(&graph, &with(SOUND), &watch).unwrap();
-        let theirs = job.build(&watch).unwrap();
-        assert_eq!(ours.matrix.indices(), theirs.matrix.indices(), "{recipe:?}");
-        assert_eq!(ours.matrix.pointers(), theirs.matrix.pointers(), "{recipe:?}");
-        for (a, b) in ours.matrix.values().iter().zip(theirs.matrix.values()) {
-            assert!((a - b).abs() < 1e-11 * a.abs().max(1.0), "{a} and {b}: {recipe:?}");
+        agrees_with_the_cpu(&recipe, &cpu, ", on a pretended device");
+    }
+}
+
+#[test]
+fn a_device_makes_the_same_rows_of_eigenpairs() {
+    let spectrum = Eigensolver::new().solve(&Transition::new(&graph()), &Watch::silent()).unwrap();
+    let cpu = Resources::given(spectrum);
+    for recipe in recipes() {
+        for pairs in [Pairs::All, Pairs::Nearest(57), Pairs::Nearest(13), Pairs::Nearest(1)] {
+            let said = "from a spectrum computed before, rows on a pretended device";
+            agrees_with_the_cpu(&recipe.clone().pairs(pairs), &cpu, said);
         }
-        assert!(theirs.report.reason.ends_with("on a pretended device"), "{}", theirs.report.reason);
-        assert_eq!(ours.report.error_bound, theirs.report.error_bound);
-        let parts = vec![job.rows(0..20, &watch).unwrap(), job.rows(20..57, &watch).unwrap()];
-        assert_eq!(Shard::merge(parts).unwrap().matrix, theirs.matrix, "{recipe:?}");
     }
 }
 
@@ -178,18 +214,26 @@ fn columns_of_a_device_become_the_same_kernel() {
 fn the_cpu_makes_the_rows_that_a_lost_device_did_not() {
     let (graph, watch) = (graph(), Watch::silent());
     let recipe = Recipe::new(Filter::gaussian(0.2, 0.3).unwrap()).normalize(Normalize::None);
-    let whole = recipe.prepare(&graph, &with(SOUND), &watch).unwrap().build(&watch).unwrap();
-    for lasts in [0, 1, 17] {
-        let failing = Pretended { lasts, ..SOUND };
-        let error = recipe.prepare(&graph, &with(failing), &watch).unwrap().build(&watch).unwrap_err();
-        assert!(matches!(&error, Error::Device { problem } if problem == "the device is lost"));
-        assert_eq!(error.remedy(), Some(Remedy::OnTheCpu));
-        let yielding = with(Pretended { yields: true, ..failing });
-        let rest = recipe.prepare(&graph, &yielding, &watch).unwrap().build(&watch).unwrap();
-        assert_eq!(rest.matrix.indices(), whole.matrix.indices(), "{lasts}");
-        let close =
-            rest.matrix.values().iter().zip(whole.matrix.values()).all(|(a, b)| (a - b).abs() < 1e-12);
-        assert!(close, "{lasts}");
+    let spectrum = Eigensolver::new().solve(&Transition::new(&graph), &watch).unwrap();
+    let by_pairs = |device| Resources {
+        spectra: qdc_core::kernel::Spectra::Given(spectrum.clone()),
+        route: Route::Auto,
+        ..with(device)
+    };
+    let routes: [&dyn Fn(Pretended) -> Resources; 2] = [&with, &by_pairs];
+    for with in routes {
+        let whole = recipe.prepare(&graph, &with(SOUND), &watch).unwrap().build(&watch).unwrap();
+        for lasts in [0, 1, 17] {
+            let failing = Pretended { lasts, ..SOUND };
+            let error = recipe.prepare(&graph, &with(failing), &watch).unwrap().build(&watch).unwrap_err();
+            assert!(matches!(&error, Error::Device { problem } if problem == "the device is lost"));
+            assert_eq!(error.remedy(), Some(Remedy::OnTheCpu));
+            let yielding = with(Pretended { yields: true, ..failing });
+            let rest = recipe.prepare(&graph, &yielding, &watch).unwrap().build(&watch).unwrap();
+            assert_eq!(rest.matrix.indices(), whole.matrix.indices(), "{lasts}");
+            let mut values = rest.matrix.values().iter().zip(whole.matrix.values());
+            assert!(values.all(|(a, b)| (a - b).abs() < 1e-12), "{lasts}");
+        }
     }
 }
 
@@ -200,6 +244,11 @@ fn small_work_stays_on_the_cpu() {
     let choosy = with(Pretended { least: 1e12, lasts: 0, yields: false });
     let built = recipe.prepare(&graph, &choosy, &watch).unwrap().build(&watch).unwrap();
     assert!(built.report.reason.ends_with("without eigenpairs"), "{}", built.report.reason);
+    let spectrum = Eigensolver::new().solve(&Transition::new(&graph), &watch).unwrap();
+    let choosy = Resources { accelerator: choosy.accelerator, ..Resources::given(spectrum) };
+    let built =
+        recipe.pairs(Pairs::Nearest(9)).prepare(&graph, &choosy, &watch).unwrap().build(&watch).unwrap();
+    assert!(!built.report.reason.contains("rows on"), "{}", built.report.reason);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Accelerator for ColumnDevice {
     fn columns(
         &self,
         work: &ColumnWork<'_>,
-        take: &mut dyn FnMut(Candidates) -> Result<(), qdc_core::Error>,
+        take: &mut dyn FnMut(Candidates<'_>) -> Result<(), qdc_core::Error>,
     ) -> Result<(), qdc_core::Error> {
         let done = match self.device() {
             Some(device) => columns(device, work, take),

@@ -2,22 +2,25 @@
 
 #![allow(unsafe_code)] // calls of the driver
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
-use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, result, sys};
+use cudarc::driver::{CudaContext, CudaFunction, CudaStream, result, sys};
 use cudarc::nvrtc::Ptx;
 
 use crate::Error;
 use crate::error::{text, while_doing};
+use crate::pinned::Pinned;
 
 /// The kernels, as PTX.
-pub(crate) const SOURCES: [&str; 8] = [
+pub(crate) const SOURCES: [&str; 9] = [
     include_str!("device/sparse.ptx"),
     include_str!("device/dense.ptx"),
     include_str!("device/attention.ptx"),
     include_str!("device/steps.ptx"),
     include_str!("device/panels.ptx"),
+    include_str!("device/pairs.ptx"),
     include_str!("device/bank.ptx"),
     include_str!("device/series.ptx"),
     include_str!("device/scores.ptx"),
@@ -92,10 +95,12 @@ fn driver_is_there() -> bool {
 #[derive(Clone)]
 pub struct Device {
     context: Arc<CudaContext>,
-    modules: Arc<[Arc<CudaModule>]>,
+    kernels: Arc<HashMap<&'static str, CudaFunction>>,
     name: String,
     /// Held while memory is planned and taken: two batches must not plan with the same free memory.
     pub(crate) planning: Arc<Mutex<()>>,
+    /// Memory of the host for copies, kept because taking it is slow.
+    pinned: Arc<Mutex<Vec<Pinned>>>,
 }
 
 impl std::fmt::Debug for Device {
@@ -116,11 +121,17 @@ impl Device {
         let context = CudaContext::new(0).map_err(|error| Error::NoDevice { problem: text(&error) })?;
         // SAFETY: no slice of this crate is used on two streams: every batch has a stream and an allocation of its own.
         unsafe { context.disable_event_tracking() };
-        let load = |source: &&str| context.load_module(Ptx::from_src(*source));
-        let modules: Result<Vec<_>, _> = SOURCES.iter().map(load).collect();
-        let modules = modules.map_err(while_doing("loading the kernels"))?.into();
+        let mut kernels = HashMap::new();
+        for source in SOURCES {
+            let failed = while_doing("loading the kernels");
+            let module = context.load_module(Ptx::from_src(source)).map_err(&failed)?;
+            for name in names(source) {
+                kernels.insert(name, module.load_function(name).map_err(&failed)?);
+            }
+        }
         let name = context.name().map_err(while_doing("asking for the device's name"))?;
-        Ok(Self { context, modules, name, planning: Arc::default() })
+        let kernels = Arc::new(kernels);
+        Ok(Self { context, kernels, name, planning: Arc::default(), pinned: Arc::default() })
     }
 
     /// What its maker calls it.
@@ -147,7 +158,39 @@ impl Device {
     /// # Panics
     /// If there is none.
     pub(crate) fn kernel(&self, name: &str) -> CudaFunction {
-        let find = |module: &Arc<CudaModule>| module.load_function(name).ok();
-        self.modules.iter().find_map(find).unwrap_or_else(|| panic!("no kernel is called {name}"))
+        self.kernels.get(name).unwrap_or_else(|| panic!("no kernel is called {name}")).clone()
+    }
+
+    /// Memory of the host for copies: what an earlier work left, or none yet.
+    pub(crate) fn pinned(&self) -> Pinned {
+        let kept = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| Pinned::new(Arc::clone(&self.context)))
+    }
+
+    /// Keeps memory of the host for the next work.
+    pub(crate) fn keep_pinned(&self, pinned: Pinned) {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner).push(pinned);
+    }
+}
+
+/// The names of the kernels in a PTX source.
+fn names(source: &'static str) -> impl Iterator<Item = &'static str> {
+    let after = source.split(".visible .entry ").skip(1);
+    after.filter_map(|text| text.split_once('(')).map(|(name, _)| name.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_has_a_name_of_its_own() {
+        let mut all: Vec<&str> = SOURCES.into_iter().flat_map(names).collect();
+        let count = all.len();
+        assert!(all.contains(&"step_f64") && all.contains(&"pairs_product") && all.contains(&"gather"));
+        assert!(all.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')));
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
     }
 }

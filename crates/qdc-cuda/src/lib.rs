@@ -20,6 +20,7 @@ mod launch;
 mod matrices;
 mod network;
 mod panels;
+mod pinned;
 mod room;
 mod scores;
 mod state;

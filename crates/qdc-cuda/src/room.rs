@@ -61,6 +61,15 @@ impl Room {
         }
         Ok(place)
     }
+
+    /// Room for numbers that lie in the host's memory, and the numbers copied there.
+    pub(crate) fn copy<T: DeviceRepr>(&mut self, numbers: &[T]) -> Result<Address, Error> {
+        let place = self.reserve::<T>(numbers.len() as u64);
+        if let Some(stream) = self.stream.as_ref().filter(|_| !numbers.is_empty()) {
+            write(stream, place, numbers)?;
+        }
+        Ok(place)
+    }
 }
 
 /// Memory of the device, of zeros at first.

@@ -349,7 +349,10 @@ mod tests {
     use super::*;
     use crate::bank::arguments::{ChannelWork, Shares, Term, Window};
     use crate::device::SOURCES;
-    use crate::panels::arguments::{Select, Start, Step};
+    use crate::panels::{
+        self,
+        arguments::{Select, Start, Step},
+    };
     use crate::scores::Score;
 
     /// Bytes of the argument of every kernel, as the PTX declares them.
@@ -364,7 +367,7 @@ mod tests {
     #[test]
     fn arguments_have_the_sizes_the_kernels_expect() {
         let sizes = argument_sizes();
-        assert_eq!(sizes.len(), 45, "{sizes:?}");
+        assert_eq!(sizes.len(), 46, "{sizes:?}");
         for (name, size) in sizes {
             let expected = match name.as_str() {
                 "gather" => size_of::<Gather>(),
@@ -385,6 +388,7 @@ mod tests {
                 name if name.starts_with("start_") => size_of::<Start>(),
                 "pick" => size_of::<Select>(),
                 name if name.ends_with("_f32") || name.ends_with("_f64") => size_of::<Select>(),
+                "pairs_product" => size_of::<panels::arguments::Product>(),
                 name if name.starts_with("product_") => size_of::<Product>(),
                 name if name.starts_with("attention_") => size_of::<Attention>(),
                 name => panic!("an unknown kernel {name}"),

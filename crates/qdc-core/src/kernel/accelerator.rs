@@ -1,7 +1,8 @@
-//! Columns of a polynomial in L, and eigenpairs, on a device beside the CPU, where somebody brings one.
+//! Columns of a kernel, and eigenpairs, on a device beside the CPU, where somebody brings one.
 //!
-//! The device runs the recurrence on panels of thousands of columns and hands over what may be kept of each. The
-//! rules of sparsification are applied here, to those entries, by the same code as on the CPU.
+//! The device makes panels of thousands of columns, by a polynomial in L or from eigenpairs, and hands over what
+//! may be kept of each. The rules of sparsification are applied here, to those entries, by the same code as on
+//! the CPU.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use super::{Precision, Sink};
 use crate::sparsify::{Rule, Sparsify};
 use crate::{Csr, Error, Sign, Watch};
 
-/// A device that makes columns of a polynomial in L, and perhaps decomposes matrices.
+/// A device that makes columns of kernels, and perhaps decomposes matrices.
 pub trait Accelerator: fmt::Debug + Send + Sync {
     /// What it is called.
     fn name(&self) -> &str;
@@ -31,7 +32,7 @@ pub trait Accelerator: fmt::Debug + Send + Sync {
     fn columns(
         &self,
         work: &ColumnWork<'_>,
-        take: &mut dyn FnMut(Candidates) -> Result<(), Error>,
+        take: &mut dyn FnMut(Candidates<'_>) -> Result<(), Error>,
     ) -> Result<(), Error>;
 
     /// Whether full decompositions of matrices of so many rows are to be done there.
@@ -51,13 +52,11 @@ pub trait Accelerator: fmt::Debug + Send + Sync {
     }
 }
 
-/// Columns sum_k c_k T_k(M) x of a matrix M, and what is wanted of them.
+/// Columns M x of a matrix M = f(L), and what is wanted of them.
 #[derive(Debug)]
 pub struct ColumnWork<'a> {
-    /// M: L with a row for each class of twins, as it acts on vectors that are constant on classes.
-    pub matrix: &'a Csr<f64>,
-    /// The coefficients c_k, at least one.
-    pub coefficients: &'a [f64],
+    /// M.
+    pub source: ColumnSource<'a>,
     /// Each column's x: the row where it is not 0, and the number there.
     pub units: &'a [(u32, f64)],
     /// The arithmetic.
@@ -73,6 +72,25 @@ pub struct ColumnWork<'a> {
     pub first: &'a [u32],
 }
 
+/// What a matrix f(L) is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum ColumnSource<'a> {
+    /// A polynomial: sum_k c_k T_k(L).
+    Series {
+        /// L with a row for each class of twins, as it acts on vectors that are constant on classes.
+        matrix: &'a Csr<f64>,
+        /// The coefficients c_k, at least one.
+        coefficients: &'a [f64],
+    },
+    /// Eigenpairs: V diag(w) V^T.
+    Pairs {
+        /// V, column after column.
+        vectors: &'a [f64],
+        /// The weights w, one for each column of V.
+        weights: &'a [f64],
+    },
+}
+
 /// Which entries of a column are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnPart {
@@ -84,17 +102,58 @@ pub enum ColumnPart {
 
 /// What may be kept of some columns.
 #[derive(Clone, Debug, Default)]
-pub struct Candidates {
+pub struct Candidates<'a> {
     /// The columns.
     pub columns: Range<usize>,
     /// Where each of them begins in `rows` and `values`, and where the last ends.
-    pub offsets: Vec<usize>,
+    pub offsets: &'a [usize],
     /// Rows of M, ascending in each column.
-    pub rows: Vec<u32>,
+    pub rows: &'a [u32],
     /// The entries there.
-    pub values: Vec<f64>,
+    pub values: &'a [f64],
     /// The entry of each column in the row of its unit vector, wanted or not.
-    pub own: Vec<f64>,
+    pub own: &'a [f64],
+}
+
+impl<'a> Candidates<'a> {
+    /// The rows and the entries of a column, counted from the first of these.
+    fn column(&self, at: usize) -> (&'a [u32], &'a [f64]) {
+        let entries = self.offsets[at]..self.offsets[at + 1];
+        (&self.rows[entries.clone()], &self.values[entries])
+    }
+}
+
+/// Puts the rows of V diag(w) V^T that nobody has put yet into the sink, as the device makes them.
+pub(super) fn make_pairs_on(
+    device: &dyn Accelerator,
+    (vectors, weights): (&[f64], &[f64]),
+    sink: &Sink,
+    watch: &Watch,
+) -> Result<(), Error> {
+    let rule = sink.rule();
+    let places: Vec<usize> = (0..sink.rows().len()).filter(|&place| !sink.is_put(place)).collect();
+    let rows: Vec<u32> = places.iter().map(|&place| sink.rows()[place]).collect();
+    let units: Vec<(u32, f64)> = rows.iter().map(|&row| (row, 1.0)).collect();
+    let first: Vec<u32> = rows.iter().map(|&row| rule.first_column(row)).collect();
+    let last: Vec<u32> = (0..sink.nodes() as u32).collect();
+    let work = ColumnWork {
+        source: ColumnSource::Pairs { vectors, weights },
+        units: &units,
+        precision: Precision::F64,
+        wanted: part(rule),
+        sign: rule.sign,
+        last: &last,
+        first: &first,
+    };
+    let phase = watch.phase("kernel rows", rows.len() as u64);
+    device.columns(&work, &mut |candidates| {
+        candidates.columns.clone().into_par_iter().enumerate().for_each(|(at, column)| {
+            let (columns, values) = candidates.column(at);
+            let entries = columns.iter().copied().zip(values.iter().copied());
+            sink.put_kept(places[column], rule.keep_entries(rows[column], entries));
+        });
+        phase.advance(candidates.columns.len() as u64)
+    })
 }
 
 impl Lift<'_> {
@@ -120,8 +179,7 @@ impl Lift<'_> {
             .map(|class| *self.classes.members(class).last().expect("a class has a member"))
             .collect();
         let work = ColumnWork {
-            matrix,
-            coefficients,
+            source: ColumnSource::Series { matrix, coefficients },
             units: &units,
             precision,
             wanted: part(rule),
@@ -137,14 +195,13 @@ impl Lift<'_> {
         })
     }
 
-    fn put_candidates(&self, candidates: &Candidates, requested: &Requested, sink: &Sink) {
+    fn put_candidates(&self, candidates: &Candidates<'_>, requested: &Requested, sink: &Sink) {
         candidates.columns.clone().into_par_iter().enumerate().for_each(|(at, column)| {
             let (class, range) = &requested.columns[column];
             let lane = self.lane(*class, &requested.rows[range.clone()]);
-            let entries = candidates.offsets[at]..candidates.offsets[at + 1];
-            let mut lifted: Vec<(u32, f64)> = Vec::with_capacity(entries.len());
-            let pairs = candidates.rows[entries.clone()].iter().zip(&candidates.values[entries]);
-            for (&row, &value) in pairs {
+            let (rows, values) = candidates.column(at);
+            let mut lifted: Vec<(u32, f64)> = Vec::with_capacity(rows.len());
+            for (&row, &value) in rows.iter().zip(values) {
                 if row != *class || lane.class.len() == 1 {
                     lifted.extend(self.classes.members(row as usize).iter().map(|&vertex| (vertex, value)));
                 }

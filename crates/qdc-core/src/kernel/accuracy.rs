@@ -8,11 +8,10 @@
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{BlockStructure, matmul as triangular_matmul};
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::eigenpairs::Weighted;
+use super::weighted::Weighted;
 use crate::chebyshev::Series;
 use crate::cpu::{self, Loops};
 use crate::{Csr, Filter, Spectrum, Transition};
@@ -307,41 +306,49 @@ fn error_of_product<const FUSED: bool>(a: f64, b: f64, product: f64) -> f64 {
 fn skews(spectrum: &Spectrum, range: &Range<usize>) -> Option<Vec<f64>> {
     /// Rows taken at a time: H and T are held for so many only.
     const ROWS: usize = 512;
+    /// Columns of a product that one thread makes.
+    const COLUMNS: usize = 64;
     const QUANTUM: f64 = 1.0 / (1u64 << 26) as f64;
     let (nodes, pairs) = (spectrum.nodes(), range.len());
-    let vectors = MatRef::from_column_major_slice(
-        &spectrum.vectors()[range.start * nodes..range.end * nodes],
-        nodes,
-        pairs,
-    );
-    let (mut exact, mut rest) = (Mat::<f64>::zeros(pairs, pairs), Mat::<f64>::zeros(pairs, pairs));
+    // Columns of H^T H, from the diagonal down, and of B.
+    let (mut exact, mut rest) = (vec![0.0; pairs * pairs], vec![0.0; pairs * pairs]);
     for start in (0..nodes).step_by(ROWS) {
-        let part = vectors.subrows(start, ROWS.min(nodes - start));
-        let high = Mat::from_fn(part.nrows(), pairs, |row, a| {
-            (part[(row, a)] / QUANTUM).round_ties_even() * QUANTUM
-        });
-        let tail = Mat::from_fn(part.nrows(), pairs, |row, a| part[(row, a)] - high[(row, a)]);
-        let middle = Mat::from_fn(part.nrows(), pairs, |row, a| part[(row, a)] - 0.5 * tail[(row, a)]);
-        triangular_matmul(
-            exact.as_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            high.transpose(),
-            BlockStructure::Rectangular,
-            &high,
-            BlockStructure::Rectangular,
-            1.0,
-            Par::Seq,
-        );
-        matmul(rest.as_mut(), Accum::Add, tail.transpose(), &middle, 1.0, Par::Seq);
+        let height = ROWS.min(nodes - start);
+        let zeros = || vec![0.0; height * pairs];
+        let (mut high, mut tail, mut middle) = (zeros(), zeros(), zeros());
+        (high.par_chunks_mut(height), tail.par_chunks_mut(height), middle.par_chunks_mut(height))
+            .into_par_iter()
+            .zip(range.clone())
+            .for_each(|((high, tail, middle), pair)| {
+                for (row, &value) in spectrum.vector(pair)[start..start + height].iter().enumerate() {
+                    high[row] = (value / QUANTUM).round_ties_even() * QUANTUM;
+                    tail[row] = value - high[row];
+                    middle[row] = value - 0.5 * tail[row];
+                }
+            });
+        let [high, tail, middle] =
+            [&high, &tail, &middle].map(|numbers| MatRef::from_column_major_slice(numbers, height, pairs));
+        (exact.par_chunks_mut(COLUMNS * pairs), rest.par_chunks_mut(COLUMNS * pairs))
+            .into_par_iter()
+            .enumerate()
+            .for_each(|(block, (exact, rest))| {
+                let (first, width) = (COLUMNS * block, exact.len() / pairs);
+                let below = MatMut::from_column_major_slice_mut(exact, pairs, width)
+                    .subrows_mut(first, pairs - first);
+                let left = high.subcols(first, pairs - first).transpose();
+                matmul(below, Accum::Add, left, high.subcols(first, width), 1.0, Par::Seq);
+                let rest = MatMut::from_column_major_slice_mut(rest, pairs, width);
+                matmul(rest, Accum::Add, tail.transpose(), middle.subcols(first, width), 1.0, Par::Seq);
+            });
     }
+    let exact = |a: usize, b: usize| exact[a.min(b) * pairs + a.max(b)];
     // T has entries up to 2^-27, so that its columns are no longer than sqrt N of that.
     let rounding = 2.0 * (nodes as f64 + 4.0) * UNIT * (0.5 * QUANTUM) * (nodes as f64).sqrt();
-    let unit_length = (0..pairs).all(|a| exact[(a, a)] < 1.5);
+    let unit_length = (0..pairs).all(|a| exact(a, a) < 1.5);
     let column = |a: usize| {
         let entry = |b: usize| {
-            let whole = exact[(a.max(b), a.min(b))] - f64::from(u8::from(a == b));
-            (whole + (rest[(a, b)] + rest[(b, a)])).abs() + rounding
+            let whole = exact(a, b) - f64::from(u8::from(a == b));
+            (whole + (rest[a * pairs + b] + rest[b * pairs + a])).abs() + rounding
         };
         (0..pairs).map(entry).map(|value| value * value).sum::<f64>().sqrt()
     };

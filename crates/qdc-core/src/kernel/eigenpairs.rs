@@ -1,27 +1,17 @@
-//! The route by eigenpairs: Q = V P(E) V^T from eigenpairs, a block of rows at a time.
+//! The route by eigenpairs, Q = V P(E) V^T: where the pairs come from, and what is said of them.
 
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
-use rayon::prelude::*;
 
 use super::accuracy::eigenpairs_bound;
 use super::resources::Spectra;
 use super::route::Problem;
-use super::{Account, Accuracy, Plan, Recipe, Resources, Route, RowMaker, Sink};
+use super::weighted::Weighted;
+use super::{Accelerator, Account, Accuracy, Plan, Recipe, Resources, Route, RowMaker, Sink};
 use crate::chebyshev::{Operator, apply};
-use crate::sparsify::Row;
 use crate::spectrum::{GROUP_TOLERANCE, Prepared};
 use crate::splitmix::scramble;
-use crate::{Eigensolver, Error, Filter, Pairs, Sparsify, Spectrum, Transition, Watch};
+use crate::{Eigensolver, Error, Filter, Pairs, Spectrum, Transition, Watch};
 
-/// Rows computed at a time.
-const BLOCK: usize = 64;
-/// Pairs whose filter is smaller than this share of the largest are skipped: together they move no entry by
-/// more.
-const NEGLIGIBLE: f64 = 1e-16;
 /// Random probes for the trace of the filter.
 const PROBES: usize = 64;
 /// Up to this many vertices a full eigendecomposition takes milliseconds and leaves only rounding.
@@ -37,6 +27,10 @@ struct Eigenpairs {
     prepared: Option<Prepared>,
     /// The pairs, once they are found or computed, and where they came from.
     spectrum: OnceLock<(Spectrum, String)>,
+    /// Why eigenpairs, if they are computed.
+    reason: String,
+    /// The operations that all rows take once there are pairs.
+    rows: f64,
 }
 
 /// Prepares the route: takes pairs that are given, looks for stored ones, or chooses how they will be
@@ -55,18 +49,26 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
         transition: Arc::clone(&problem.transition),
         prepared: None,
         spectrum: OnceLock::new(),
+        reason: String::new(),
+        rows: 0.0,
     };
     // A route that is only compared with others does not open files.
     let known = if problem.rival.is_none() { route.at_hand(watch)? } else { None };
     let nodes = problem.transition.nodes() as f64;
+    let among = known.as_ref().map_or(problem.transition.nodes(), |(spectrum, _)| spectrum.pairs());
     // Rows are symmetric; half of them are computed.
-    let rows = |pairs: f64| nodes * nodes * pairs;
+    route.rows = nodes * nodes * route.recipe.pairs.among(among) as f64;
+    // Asking whether a device takes the rows may open it: not for a route that is only compared with others.
+    let told = |route: &Eigenpairs, reason: &str| match problem.rival {
+        None => route.with_device(reason),
+        Some(_) => reason.to_owned(),
+    };
     if let Some((spectrum, reason)) = known {
         route.plan = Plan {
             route: spectrum.report().solver,
-            flops: rows(route.recipe.pairs.among(spectrum.pairs()) as f64),
+            flops: route.rows,
             memory: 8 * (problem.transition.nodes() * spectrum.pairs()) as u64, // the vectors, mapped or held
-            reason: reason.clone(),
+            reason: told(&route, &reason),
             ..route.plan
         };
         let _ = route.spectrum.set((spectrum, reason));
@@ -74,11 +76,11 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
     }
     let prepared = route.solver().prepare(&problem.transition, watch)?;
     let small = problem.rival.is_some() && problem.transition.nodes() <= SMALL;
-    let pairs = route.recipe.pairs.among(problem.transition.nodes()) as f64;
+    route.reason = reason(problem, &prepared);
     route.plan = Plan {
         route: prepared.route(),
-        reason: reason(problem, &prepared),
-        flops: if small { 0.0 } else { prepared.flops() + rows(pairs) },
+        reason: told(&route, &route.reason),
+        flops: if small { 0.0 } else { prepared.flops() + route.rows },
         memory: prepared.memory(),
         ..route.plan
     };
@@ -112,6 +114,19 @@ fn check_filter(filter: &Filter) -> Result<(), Error> {
 }
 
 impl Eigenpairs {
+    /// The device that makes the rows, where it is worth it.
+    fn device(&self) -> Option<&dyn Accelerator> {
+        self.resources.accelerator.as_deref().filter(|device| device.takes(self.rows))
+    }
+
+    /// A reason, and where rows are made if not on the CPU.
+    fn with_device(&self, reason: &str) -> String {
+        match self.device() {
+            Some(device) => format!("{reason}, rows on {}", device.name()),
+            None => reason.to_owned(),
+        }
+    }
+
     /// Pairs that need not be computed, and where they come from.
     fn at_hand(&self, watch: &Watch) -> Result<Option<(Spectrum, String)>, Error> {
         match &self.resources.spectra {
@@ -135,7 +150,7 @@ impl Eigenpairs {
         }
         let known = match self.at_hand(watch)? {
             Some(known) => known,
-            None => (self.compute(watch)?, self.plan.reason.clone()),
+            None => (self.compute(watch)?, self.reason.clone()),
         };
         Ok(self.spectrum.get_or_init(|| known))
     }
@@ -230,7 +245,8 @@ impl Eigenpairs {
                 Accuracy::estimated(weighted.error_estimate(filter).min(2.0 * largest), how)
             }
         };
-        let plan = Plan { route: spectrum.report().solver, reason: reason.to_owned(), ..self.plan.clone() };
+        let plan =
+            Plan { route: spectrum.report().solver, reason: self.with_device(reason), ..self.plan.clone() };
         Ok(Account {
             pairs,
             residual_max: Some(spectrum.report().residual_max),
@@ -250,110 +266,16 @@ impl RowMaker for Eigenpairs {
     fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error> {
         let (spectrum, reason) = self.spectrum(watch)?;
         let weighted = self.weigh(spectrum)?;
-        weighted.make(sink, watch)?;
-        self.account(&weighted, reason, watch)
-    }
-}
-
-/// The pairs of a spectrum that enter a kernel, with their weights.
-pub(super) struct Weighted<'a> {
-    pub(super) spectrum: &'a Spectrum,
-    pub(super) range: Range<usize>,
-    /// The eigenvalues, within [-1, 1].
-    pub(super) energies: Vec<f64>,
-    /// How many of the last eigenvalues are exactly 1.
-    pub(super) ones: usize,
-    /// P at each of them.
-    pub(super) weights: Vec<f64>,
-}
-
-impl Weighted<'_> {
-    /// The largest |P| at the pairs.
-    pub(super) fn largest(&self) -> f64 {
-        self.weights.iter().fold(0.0, |most, weight| most.max(weight.abs()))
-    }
-
-    /// The positions within the range from the first to the last pair that is not skipped.
-    pub(super) fn used(&self) -> Range<usize> {
-        let least = NEGLIGIBLE * self.largest();
-        let used = |weight: &f64| weight.abs() > least;
-        match (self.weights.iter().position(used), self.weights.iter().rposition(used)) {
-            (Some(first), Some(last)) => first..last + 1,
-            _ => 0..0,
-        }
-    }
-
-    /// Some of the pairs, by their positions within the range.
-    pub(super) fn part(&self, part: Range<usize>) -> Self {
-        Self {
-            spectrum: self.spectrum,
-            range: self.range.start + part.start..self.range.start + part.end,
-            energies: self.energies[part.clone()].to_vec(),
-            ones: if part.end == self.range.len() { self.ones.min(part.len()) } else { 0 },
-            weights: self.weights[part].to_vec(),
-        }
-    }
-
-    /// Makes the rows wanted, in blocks that lie the same whichever rows are asked for, so that their bits do
-    /// too.
-    fn make(&self, sink: &Sink, watch: &Watch) -> Result<(), Error> {
-        let (nodes, rule) = (self.spectrum.nodes(), sink.rule());
-        let used = self.used();
-        let weights = &self.weights[used.clone()];
-        let start = self.range.start + used.start;
-        let vectors = MatRef::from_column_major_slice(
-            &self.spectrum.vectors()[start * nodes..(start + weights.len()) * nodes],
-            nodes,
-            weights.len(),
-        );
-        let phase = watch.phase("kernel rows", sink.rows().len() as u64);
-        let mut blocks: Vec<(usize, &[u32])> = Vec::new();
-        for block in sink.rows().chunk_by(|a, b| *a as usize / BLOCK == *b as usize / BLOCK) {
-            let place = blocks.last().map_or(0, |last| last.0 + last.1.len());
-            blocks.push((place, block));
-        }
-        blocks.par_iter().try_for_each(|&(place, block)| {
-            let top = block[0] as usize / BLOCK * BLOCK;
-            let height = BLOCK.min(nodes - top);
-            let right = Mat::from_fn(weights.len(), height, |a, r| weights[a] * vectors[(top + r, a)]);
-            let product = |columns: Range<usize>| {
-                let mut out = Mat::<f64>::zeros(columns.len(), height);
-                let left = vectors.subrows(columns.start, columns.len());
-                matmul(&mut out, Accum::Replace, left, &right, 1.0, Par::Seq);
-                out
-            };
-            // Above the diagonal always the same product; what lies below only where the rule looks at it.
-            let above = product(top..nodes);
-            let whole = !rule.upper || matches!(rule.sparsify, Sparsify::TopK(_));
-            let below = product(0..if whole { top } else { 0 });
-            for (at, &row) in block.iter().enumerate() {
-                let lane = row as usize - top;
-                let kept: Row = if whole {
-                    let values = [below.col_as_slice(lane), above.col_as_slice(lane)].concat();
-                    rule.keep_row(row, 0, &values)
-                } else {
-                    rule.keep_row(row, top as u32, above.col_as_slice(lane))
-                };
-                sink.put_kept(place + at, kept);
+        if let Some(device) = self.device() {
+            match weighted.make_on(device, sink, watch) {
+                Err(Error::Device { problem }) if device.yields() => {
+                    watch.note(&format!("the rest on the CPU: {problem}"));
+                }
+                other => other?,
             }
-            phase.advance(block.len() as u64)
-        })
-    }
-
-    /// What residuals and loss of orthogonality do to first order: |P'| at the eigenvalues times the norm of
-    /// all residuals, and the largest P times the loss of orthogonality. The gap beside the window is left
-    /// out.
-    fn error_estimate(&self, filter: &Filter) -> f64 {
-        let report = self.spectrum.report();
-        let residuals = report.residual_max.max(f64::EPSILON) * (self.range.len() as f64).sqrt();
-        let slope = |energy: f64| {
-            let (low, high) = ((energy - residuals).max(-1.0), (energy + residuals).min(1.0));
-            let chord = || (filter.evaluate(high) - filter.evaluate(low)).abs() / (high - low);
-            filter.steepest(low, high).unwrap_or_else(chord)
-        };
-        let uncertain = &self.energies[..self.energies.len() - self.ones];
-        let steepest = uncertain.iter().map(|&energy| slope(energy)).fold(0.0, f64::max);
-        steepest * residuals + self.largest() * report.orthogonality.max(f64::EPSILON)
+        }
+        weighted.make(sink, watch)?; // what the device has made is not made again
+        self.account(&weighted, reason, watch)
     }
 }
 

@@ -24,8 +24,9 @@ mod resources;
 mod route;
 mod shard;
 mod sink;
+mod weighted;
 
-pub use accelerator::{Accelerator, Candidates, ColumnPart, ColumnWork};
+pub use accelerator::{Accelerator, Candidates, ColumnPart, ColumnSource, ColumnWork};
 pub use job::Job;
 pub use plan::Plan;
 pub use recipe::{Precision, Recipe};

@@ -3,6 +3,7 @@
 //! Cost: 2 (entries of L) N (degree) operations, both counted after twins became one; memory: two panels for
 //! each thread and what is kept.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use super::accuracy::{UNIT, clenshaw_rounding, twin_rounding};
@@ -104,8 +105,11 @@ impl RowMaker for Polynomial {
         // L on vectors that are constant on classes
         let matrix = self.classes.reduce(self.transition.matrix(), |_, other| other);
         let (series, classes) = (&self.series, &*self.classes);
-        let double = Recurrence { operator: Operator::<f64>::ordered(&matrix), series, classes };
-        let single = Recurrence { operator: double.operator.cast::<f32>(), series, classes };
+        // Not needed where a device makes all rows and the error is proved.
+        let double =
+            LazyCell::new(|| Recurrence { operator: Operator::<f64>::ordered(&matrix), series, classes });
+        let single =
+            LazyCell::new(|| Recurrence { operator: double.operator.cast::<f32>(), series, classes });
         let lift = Lift { transition: &self.transition, classes, filter: &self.filter };
         if let Some(device) = &self.device {
             let work = (&matrix, series.coefficients(), self.precision);
@@ -118,9 +122,10 @@ impl RowMaker for Polynomial {
         }
         // What the device has made is not made again.
         match self.precision {
-            Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&double, sink, watch),
-            Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&single, sink, watch),
-        }?;
+            _ if sink.is_full() => {}
+            Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&*double, sink, watch)?,
+            Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&*single, sink, watch)?,
+        }
         let accuracy = self.proved().unwrap_or_else(|| {
             let how = "what the series leaves out, and rounding measured on sixteen columns, times 16";
             Accuracy::estimated(series.tail() + rounding(&double, &single, self.precision), how)

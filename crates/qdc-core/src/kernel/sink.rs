@@ -49,6 +49,11 @@ impl Sink {
         self.kept[place].get().is_some()
     }
 
+    /// Whether every row is there.
+    pub(super) fn is_full(&self) -> bool {
+        self.kept.iter().all(|row| row.get().is_some())
+    }
+
     /// Stores a row that was sparsified already.
     pub(super) fn put_kept(&self, place: usize, row: Row) {
         assert!(self.kept[place].set(row).is_ok(), "row {} was put twice", self.rows[place]);

@@ -22,6 +22,13 @@ impl<'a> Keeper<'a> {
         Self { rule, first_column: rule.first_column(row), floor: rule.floor(), limit, row: Row::default() }
     }
 
+    /// Makes room for so many entries, or for as many as may gather.
+    pub(super) fn reserve(&mut self, entries: usize) {
+        let room = entries.min(self.limit);
+        self.row.columns.reserve(room);
+        self.row.values.reserve(room);
+    }
+
     pub(super) fn offer(&mut self, column: u32, value: f64) {
         self.row.columns.push(column);
         self.row.values.push(value);

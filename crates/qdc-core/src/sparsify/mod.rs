@@ -177,6 +177,23 @@ impl Rule {
         keeper.finish()
     }
 
+    /// What `row` keeps of its large entries, given with their columns, ascending.
+    pub(crate) fn keep_entries(&self, row: u32, entries: impl ExactSizeIterator<Item = (u32, f64)>) -> Row {
+        self.gather(row, entries).finish()
+    }
+
+    /// The entries that may stay in `row`, before it is decided.
+    fn gather(&self, row: u32, entries: impl ExactSizeIterator<Item = (u32, f64)>) -> Keeper<'_> {
+        let mut keeper = Keeper::new(self, row);
+        keeper.reserve(entries.len());
+        for (column, value) in entries {
+            if column >= keeper.first_column && self.sign.size(value) >= keeper.floor {
+                keeper.offer(column, value);
+            }
+        }
+        keeper
+    }
+
     /// Joins what the rows 0, 1, and so on keep into an exactly symmetric matrix.
     pub(crate) fn assemble(&self, rows: Vec<Row>) -> Csr<f64> {
         match self.sparsify {

@@ -56,14 +56,7 @@ impl Rule {
     /// What each row of a lane keeps of a column given as its large entries, columns ascending. Those of a
     /// class of several are not among them; `own` is the panel's number there.
     pub(crate) fn keep_column(&self, lane: &Lane<'_>, own: f64, entries: &[(u32, f64)]) -> Vec<Row> {
-        let mut keeper = Keeper::new(self, lane.rows[0]);
-        let from = entries.partition_point(|entry| entry.0 < keeper.first_column);
-        for &(column, value) in &entries[from..] {
-            if self.sign.size(value) >= keeper.floor {
-                keeper.offer(column, value);
-            }
-        }
-        self.finish_lane(lane, own, keeper)
+        self.finish_lane(lane, own, self.gather(lane.rows[0], entries.iter().copied()))
     }
 
     fn finish_lane(&self, lane: &Lane<'_>, own: f64, keeper: Keeper<'_>) -> Vec<Row> {

@@ -1,4 +1,5 @@
-//! The structures that host and kernels share. Fields, order and meaning are those of `device/panels.cu`.
+//! The structures that host and kernels share. Fields, order and meaning are those of `device/panels.cu` and
+//! `device/pairs.cu`.
 
 #![allow(unsafe_code)] // the promise of `Argument`
 
@@ -35,6 +36,23 @@ pub(crate) struct Start {
     pub(crate) width: u32,
 }
 
+/// `pairs_product`: V diag(w) V^T x.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Product {
+    pub(crate) vectors: Address,
+    pub(crate) weights: Address,
+    pub(crate) positions: Address,
+    pub(crate) shares: Address,
+    pub(crate) last: Address,
+    pub(crate) first: Address,
+    pub(crate) panel: Address,
+    pub(crate) rows: u32,
+    pub(crate) width: u32,
+    pub(crate) pairs: u32,
+    pub(crate) pad: u32,
+}
+
 /// What of each column of a panel may be kept: `histogram`, `pick`, `count`, `total`, `write`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -67,5 +85,7 @@ pub(crate) struct Select {
 unsafe impl Argument for Step {}
 // SAFETY: as above.
 unsafe impl Argument for Start {}
+// SAFETY: as above.
+unsafe impl Argument for Product {}
 // SAFETY: as above.
 unsafe impl Argument for Select {}

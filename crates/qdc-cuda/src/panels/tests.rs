@@ -4,17 +4,19 @@
 
 use std::sync::Arc;
 
+use qdc_core::kernel::Accelerator;
+use qdc_core::watch::{Observer, PhaseId};
 use qdc_core::{
-    BuiltKernel, EdgeRule, Filter, Graph, Normalize, Precision, Recipe, Resources, Route, Shard, Sign,
-    Sparsify, Watch,
+    BuiltKernel, EdgeRule, Eigensolver, Error, Filter, Graph, Normalize, Pairs, Precision, Recipe, Resources,
+    Route, Shard, Sign, Sparsify, Transition, Watch,
 };
 
 use crate::ColumnDevice;
 
-/// Resources with a device for everything, if there is one.
-fn device() -> Option<Resources> {
+/// A device for everything, if there is one.
+fn device() -> Option<Arc<dyn Accelerator>> {
     match ColumnDevice::insisting() {
-        Ok(device) => Some(Resources { accelerator: Some(Arc::new(device)), ..cpu() }),
+        Ok(device) => Some(Arc::new(device)),
         Err(error) => {
             eprintln!("skipped: {error}");
             None
@@ -22,8 +24,13 @@ fn device() -> Option<Resources> {
     }
 }
 
-fn cpu() -> Resources {
+fn by_series() -> Resources {
     Resources { route: Route::Chebyshev, ..Resources::default() }
+}
+
+fn by_pairs(graph: &Graph) -> Resources {
+    let spectrum = Eigensolver::new().solve(&Transition::new(graph), &Watch::silent()).unwrap();
+    Resources::given(spectrum)
 }
 
 /// Random edges, some hubs, leaves that are twins, and vertices without edges.
@@ -40,12 +47,14 @@ fn build(recipe: &Recipe, graph: &Graph, resources: &Resources) -> BuiltKernel {
     recipe.prepare(graph, resources, &watch).unwrap().build(&watch).unwrap()
 }
 
+const KEPT: [Sparsify; 4] = [Sparsify::Epsilon(1e-4), Sparsify::TopK(1), Sparsify::TopK(32), Sparsify::None];
+
 #[test]
 fn kernels_of_the_device_are_those_of_the_cpu_within_both_bounds() {
     let Some(device) = device() else { return };
     for nodes in [1, 3, 60, 700, 3000] {
         let graph = graph(nodes);
-        for kept in [Sparsify::Epsilon(1e-4), Sparsify::TopK(1), Sparsify::TopK(32), Sparsify::None] {
+        for kept in KEPT {
             for (sign, precision) in [
                 (Sign::Positive, Precision::F64),
                 (Sign::Absolute, Precision::F64),
@@ -53,8 +62,28 @@ fn kernels_of_the_device_are_those_of_the_cpu_within_both_bounds() {
             ] {
                 for filter in [Filter::gaussian(0.3, 0.2).unwrap(), Filter::ppr(0.15).unwrap()] {
                     let recipe = Recipe::new(filter).sparsify(kept).sign(sign).precision(precision);
-                    compare(&recipe.normalize(Normalize::None), &graph, &device);
+                    compare(&recipe.normalize(Normalize::None), &graph, &by_series(), &device);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_of_eigenpairs_are_those_of_the_cpu_within_both_bounds() {
+    let Some(device) = device() else { return };
+    for nodes in [1, 3, 60, 700] {
+        let graph = graph(nodes);
+        let cpu = by_pairs(&graph);
+        for kept in KEPT {
+            for (sign, pairs) in [
+                (Sign::Positive, Pairs::All),
+                (Sign::Positive, Pairs::Nearest(129)),
+                (Sign::Absolute, Pairs::Nearest(40)),
+                (Sign::Absolute, Pairs::Nearest(1)),
+            ] {
+                let recipe = Recipe::new(Filter::gaussian(0.3, 0.2).unwrap()).sparsify(kept).sign(sign);
+                compare(&recipe.pairs(pairs).normalize(Normalize::None), &graph, &cpu, &device);
             }
         }
     }
@@ -62,8 +91,11 @@ fn kernels_of_the_device_are_those_of_the_cpu_within_both_bounds() {
 
 /// The difference of every entry that both keep lies within both bounds; what only one keeps lies that near
 /// the cut.
-fn compare(recipe: &Recipe, graph: &Graph, device: &Resources) {
-    let (ours, theirs) = (build(recipe, graph, &cpu()), build(recipe, graph, device));
+fn compare(recipe: &Recipe, graph: &Graph, cpu: &Resources, device: &Arc<dyn Accelerator>) {
+    let device = Resources { accelerator: Some(Arc::clone(device)), ..cpu.clone() };
+    let (ours, theirs) = (build(recipe, graph, cpu), build(recipe, graph, &device));
+    let name = device.accelerator.as_ref().unwrap().name();
+    assert!(theirs.report.reason.ends_with(name), "{}", theirs.report.reason);
     let bound = |built: &BuiltKernel| built.report.error_bound.or(built.report.error_estimate).unwrap();
     let allowed = bound(&ours) + bound(&theirs);
     let mut differing = 0;
@@ -85,11 +117,43 @@ fn compare(recipe: &Recipe, graph: &Graph, device: &Resources) {
 fn shards_of_the_device_join_into_its_whole_bit_for_bit() {
     let Some(device) = device() else { return };
     let (graph, watch) = (graph(2000), Watch::silent());
-    for kept in [Sparsify::Epsilon(1e-3), Sparsify::TopK(16)] {
-        let recipe = Recipe::new(Filter::gaussian(0.3, 0.2).unwrap()).sparsify(kept);
-        let job = recipe.prepare(&graph, &device, &watch).unwrap();
-        let cuts = [0, 1, 130, 1111, 2000];
-        let parts = cuts.windows(2).map(|cut| job.rows(cut[0]..cut[1], &watch).unwrap()).collect();
-        assert_eq!(Shard::merge(parts).unwrap().matrix, job.build(&watch).unwrap().matrix);
+    let pairs = Eigensolver::new().pairs(Pairs::Nearest(100)).around(0.3);
+    let spectrum = pairs.solve(&Transition::new(&graph), &watch).unwrap();
+    for (cpu, pairs) in [(by_series(), Pairs::All), (Resources::given(spectrum), Pairs::Nearest(90))] {
+        let device = Resources { accelerator: Some(Arc::clone(&device)), ..cpu };
+        for kept in [Sparsify::Epsilon(1e-3), Sparsify::TopK(16)] {
+            let recipe = Recipe::new(Filter::gaussian(0.3, 0.2).unwrap()).sparsify(kept).pairs(pairs);
+            let job = recipe.prepare(&graph, &device, &watch).unwrap();
+            let cuts = [0, 1, 130, 1111, 2000];
+            let parts = cuts.windows(2).map(|cut| job.rows(cut[0]..cut[1], &watch).unwrap()).collect();
+            assert_eq!(Shard::merge(parts).unwrap().matrix, job.build(&watch).unwrap().matrix);
+        }
     }
+}
+
+#[test]
+fn what_does_not_fit_one_piece_comes_in_several() {
+    let Some(device) = device() else { return };
+    let graph = graph(2500);
+    let recipe = Recipe::new(Filter::gaussian(0.3, 0.2).unwrap()).sparsify(Sparsify::None);
+    compare(&recipe.normalize(Normalize::None), &graph, &by_series(), &device);
+}
+
+#[test]
+fn a_stop_asked_for_on_the_way_ends_the_work() {
+    struct Stopping;
+    impl Observer for Stopping {
+        fn begin(&self, _: PhaseId, _: &str, _: u64) {}
+        fn advance(&self, _: PhaseId, _: u64) {}
+        fn end(&self, _: PhaseId) {}
+        fn stop_requested(&self) -> bool {
+            true
+        }
+    }
+    let Some(device) = device() else { return };
+    let resources = Resources { accelerator: Some(device), ..by_series() };
+    let recipe = Recipe::new(Filter::gaussian(0.3, 0.2).unwrap()).sparsify(Sparsify::None);
+    let job = recipe.prepare(&graph(2500), &resources, &Watch::silent()).unwrap();
+    assert!(matches!(job.build(&Watch::new(Stopping)), Err(Error::Interrupted)));
+    assert!(job.build(&Watch::silent()).is_ok(), "the device goes on working");
 }

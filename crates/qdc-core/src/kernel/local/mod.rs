@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use super::route::Problem;
 use super::{Account, Accuracy, Plan, Precision, RowMaker, Sink};
 use crate::chebyshev::Series;
-use crate::sparsify::{Lane, Row, Rule};
+use crate::sparsify::{Row, Rule};
 use crate::{Error, Filter, Pairs, Sparsify, Watch};
 use field::{Field, Links};
 use push::Pushing;
@@ -119,10 +119,7 @@ impl Walker {
             .map(|(name, position)| (name, field.settled(links, position)))
             .collect();
         entries.sort_unstable_by_key(|entry| entry.0);
-        let own = [row];
-        let lane = Lane { rows: &own, class: &own, apart: 0.0 };
-        let kept = rule.keep_column(&lane, 0.0, &entries).pop().unwrap_or_default();
-        (kept, tally)
+        (rule.keep_entries(row, entries.iter().copied()), tally)
     }
 }
 
