@@ -148,6 +148,35 @@ fn one_command_draws_every_figure_of_a_study_and_another_reports_it() {
 }
 
 #[test]
+fn a_folder_of_results_stands_for_the_studies_it_was_made_from() {
+    let folder = tempfile::tempdir().unwrap();
+    for (model, space) in [("mlp", "paper"), ("gcn+qdc", "paper"), ("gcn+qdc", "wide")] {
+        let command =
+            format!("tune {GRAPH} --model {model} --space {space} --trials 3 --seeds 2 --study s.db");
+        json(folder.path(), &command);
+    }
+    let table = json(folder.path(), "table s.db --write kept");
+    assert_eq!(table["cells"].as_array().unwrap().len(), 3);
+    for figure in ["violin", "comparison"] {
+        let [from_study, from_results] = [("s.db", "study"), ("kept", "results")].map(|(input, output)| {
+            json(folder.path(), &format!("figure {figure} {input} -o {output}.svg"));
+            let mut lines: Vec<String> =
+                read(folder.path(), &format!("{output}.csv")).lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        });
+        assert!(from_study.len() > 3);
+        assert_eq!(from_results, from_study, "{figure}");
+    }
+    json(folder.path(), "report kept -o r.html");
+    let page = read(folder.path(), "r.html");
+    assert!(page.contains("Models compared") && page.contains("gcn+qdc (wide)"), "spaces are told apart");
+    assert!(!page.contains("Training curves"), "results are shown, nothing is trained");
+    std::fs::write(folder.path().join("kept/cells/bad.toml"), "model = 'gcn'").unwrap();
+    refused(folder.path(), "report kept -o r.html", 1, "it has no [result]");
+}
+
+#[test]
 fn help_offers_png_only_where_this_build_writes_it() {
     let folder = tempfile::tempdir().unwrap();
     let help = String::from_utf8(qdc(folder.path(), "figure --help").stdout).unwrap();

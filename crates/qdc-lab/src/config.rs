@@ -190,9 +190,15 @@ impl Config {
         }
     }
 
-    /// The file that [`Config::read`] reads.
+    /// The file that [`Config::read`] reads. TOML has no null: a hyper-parameter that is not set is left out, as
+    /// nothing is set unless it is written.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a configuration is plain data")
+        let mut written = self.clone();
+        written.hyperparameters.retain(|_, value| !value.is_null());
+        for tower in &mut written.tower {
+            tower.parameters.retain(|_, value| !value.is_null());
+        }
+        toml::to_string(&written).expect("a configuration is plain data")
     }
 
     /// The model with its hyper-parameters.
@@ -315,6 +321,15 @@ mod tests {
         [[tower]]\nnetwork = 'gcn'\nrewiring = 'qdc'\nmu = 0.9\n\
         [[tower]]\nnetwork = 'gat'\nrewiring = 'qdc'\nmu = -0.5\nheads = 2\n\
         [hyperparameters]\nhidden = 8\n[schedule]\nmax_steps = 7\nstop = 'loss'\n[result]\ntest_mean = 0.5\n";
+
+    #[test]
+    fn a_hyper_parameter_that_is_not_set_is_not_written() {
+        let mut config = Config::from_toml("model = 'gcn+qdc'\n[hyperparameters]\nhidden = 8").unwrap();
+        config.hyperparameters.insert("top_k".into(), Json::Null);
+        let read = Config::from_toml(&config.to_toml()).unwrap();
+        assert_eq!(read.hyperparameters.keys().collect::<Vec<_>>(), ["hidden"]);
+        assert_eq!(read.hyperparameters().unwrap(), config.hyperparameters().unwrap());
+    }
 
     #[test]
     fn towers_have_their_own_values_and_the_rest_is_shared() {

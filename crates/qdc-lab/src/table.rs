@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use qdc_tune::storage::{Storage, StudyRecord};
 use qdc_tune::{State, Trial};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::config::best;
@@ -20,14 +20,16 @@ use crate::{Error, Model, Summary};
 mod format;
 mod published;
 mod results;
+mod searched;
 mod significance;
 
 pub use format::Format;
 pub use published::published;
+pub use searched::Searched;
 pub use significance::{Comparison, holm, sign_flip_test};
 
 /// One column: a dataset.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// The dataset.
     pub dataset: String,
@@ -40,7 +42,7 @@ pub struct Column {
 }
 
 /// What a row is about: experiments that differ in the dataset only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// The model.
     pub model: Model,
@@ -51,7 +53,7 @@ pub struct Row {
 }
 
 /// One entry: an experiment on a dataset. Scores are fractions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// What it is, but for the dataset.
     #[serde(flatten)]
@@ -68,7 +70,8 @@ pub struct Cell {
     pub test_mean: f64,
     /// Its standard deviation over the splits.
     pub test_std: f64,
-    /// Mean validation score.
+    /// Mean validation score; files of results call it what `qdc train` does.
+    #[serde(alias = "validation_mean")]
     pub validation: f64,
     /// The number of the trial that is best on validation.
     pub trial: u64,
@@ -97,6 +100,7 @@ pub struct Cell {
     /// Test score of each split: its mean over the seeds.
     pub test: Vec<f64>,
     /// The hash of the splits; none in studies of earlier versions.
+    #[serde(rename = "splits_hash")]
     pub splits: Option<String>,
 }
 
@@ -142,6 +146,11 @@ impl Table {
                 add(&mut cells, cell);
             }
         }
+        Ok(Self::of(columns, cells))
+    }
+
+    /// The table of some cells: columns and rows in order, the best marked, the comparisons made.
+    fn of(columns: BTreeMap<String, Column>, mut cells: Vec<Cell>) -> Self {
         let place = |dataset: &str| {
             published::DATASETS.iter().position(|name| *name == dataset).unwrap_or(usize::MAX)
         };
@@ -156,9 +165,24 @@ impl Table {
         let models = Model::known();
         let order = |row: &Row| models.iter().position(|model| *model == row.model).unwrap_or(models.len());
         rows.sort_by_key(|row| (row.study.clone(), order(row), row.model.to_string(), row.space.clone()));
+        let column = |cell: &Cell| columns.iter().position(|column| column.dataset == cell.dataset);
+        let row = |cell: &Cell| rows.iter().position(|row| *row == cell.row);
+        cells.sort_by_key(|cell| (column(cell), row(cell)));
         let mut table = Self { columns, rows, cells };
         table.compare();
-        Ok(table)
+        table
+    }
+
+    /// Both tables as one.
+    #[must_use]
+    pub fn merged(self, other: Self) -> Self {
+        let columns = self.columns.into_iter().chain(other.columns);
+        let columns = columns.map(|column| (column.dataset.clone(), column)).collect();
+        let mut cells = self.cells;
+        for cell in other.cells {
+            add(&mut cells, cell);
+        }
+        Self::of(columns, cells)
     }
 
     /// The cell of a row and a dataset.

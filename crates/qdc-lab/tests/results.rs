@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use qdc_lab::Config;
+use qdc_lab::table::{Format, Table};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -49,5 +50,29 @@ fn the_page_shows_the_table_that_was_written() {
     let (page, table) = (read("docs/results.md"), read("results/table.md"));
     for line in table.lines().filter(|line| line.starts_with('|')) {
         assert!(page.contains(line), "docs/results.md lacks {line}");
+    }
+}
+
+#[test]
+fn the_cells_make_the_table_again_with_every_trial() {
+    let (table, searched) = Table::read_results(&root().join("results")).unwrap();
+    assert_eq!(table.write(Format::Markdown, true), read("results/table.md"));
+    for cell in &table.cells {
+        let model = cell.row.model.to_string();
+        let trials: Vec<_> = searched
+            .iter()
+            .filter(|trial| {
+                (&trial.dataset, &trial.model, &trial.space) == (&cell.dataset, &model, &cell.row.space)
+            })
+            .collect();
+        assert_eq!(trials.len(), cell.trials - cell.failed, "{}", cell.name);
+        let best = trials.iter().map(|trial| trial.validation).fold(f64::MIN, f64::max);
+        assert_eq!(best, cell.validation, "{}", cell.name);
+        assert_eq!(
+            trials.iter().all(|trial| trial.mu.is_some()),
+            model.contains("qdc") || model.contains("multiscale") || model.contains("bpdc"),
+            "{}",
+            cell.name
+        );
     }
 }

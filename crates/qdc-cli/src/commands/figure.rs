@@ -211,7 +211,7 @@ impl Drawing<'_> {
     fn names<'b>(&'b self, unsaid: &[&'b str]) -> Vec<&'b str> {
         match &self.studies {
             _ if !self.graphs.is_empty() => self.graphs.clone(),
-            Some(studies) => studies.datasets(),
+            Some(studies) => studies.datasets().iter().map(String::as_str).collect(),
             None => unsaid.to_vec(),
         }
     }

@@ -28,9 +28,9 @@ const CURVES: usize = 20;
 /// sliders
 #[derive(Debug, Args)]
 pub(crate) struct ReportCommand {
-    /// Datasets or graphs, and any number of study files; without a graph those of the studies that are at
-    /// hand
-    #[arg(value_name = "DATASET|STUDY")]
+    /// Datasets or graphs, and any number of study files and of folders that qdc table --write made; without a
+    /// graph those of the study files that are at hand
+    #[arg(value_name = "DATASET|STUDY|FOLDER")]
     inputs: Vec<String>,
     #[command(flatten)]
     window: WindowArguments,
@@ -149,7 +149,7 @@ fn open(
     for name in studies.datasets() {
         match figure::open(name, session) {
             Ok(source) => sources.push(source),
-            Err(_) => missing.push(name.to_owned()),
+            Err(_) => missing.push(name.clone()),
         }
     }
     Ok((sources, missing))

@@ -39,7 +39,7 @@ pub(crate) struct Tune {
     /// Trials the study shall have
     #[arg(long, value_name = "N", default_value_t = 250)]
     trials: usize,
-    /// paper, wide, presets (the five of the bank), or a TOML file
+    /// paper, wide, presets (the five of the bank, the one of the window), or a TOML file
     #[arg(long, value_name = "SPACE", default_value = "paper")]
     space: String,
     /// The study file, or postgresql://user@host/database

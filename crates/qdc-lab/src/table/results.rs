@@ -1,14 +1,20 @@
 //! The table as a folder: `table.csv`, `table.md`, and for each cell a file that `qdc train --config` repeats.
+//!
+//! The files of the cells hold the table whole: [`Table::read_results`] makes it again from them, with what came
+//! of every trial, so that the studies themselves need not be kept.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use qdc_data::output::write_file;
 use qdc_tune::Trial;
 use qdc_tune::storage::{Storage, StudyRecord};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::format::quoted;
-use super::{Cell, Format, Table};
+use super::{Cell, Column, Format, Searched, Table};
 use crate::config::Config;
 use crate::tune::identity::{HASH, RECORD};
 use crate::tune::rescore;
@@ -37,7 +43,7 @@ impl Table {
             .map_err(|source| qdc_data::Error::Write { path: cells.clone(), source })?;
         for cell in &self.cells {
             let file = cells.join(format!("{}.toml", file_name(cell)));
-            let config = configuration(cell, storages, &file)?;
+            let config = self.configuration(cell, storages, &file)?;
             put(&file, &config.to_toml())?;
             csv += &line(cell, &file);
             files.push(file);
@@ -49,6 +55,115 @@ impl Table {
         }
         Ok(files)
     }
+
+    /// Reads a folder of [`Table::write_results`]: the table, and what the trials of every cell came to.
+    ///
+    /// # Errors
+    /// If the folder or one of its cells cannot be read.
+    pub fn read_results(folder: &Path) -> Result<(Self, Vec<Searched>), Error> {
+        let cells = folder.join("cells");
+        let unreadable = |source| qdc_data::Error::Read { path: cells.clone(), source };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&cells).map_err(unreadable)? {
+            files.push(entry.map_err(unreadable)?.path());
+        }
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        let (mut columns, mut table, mut searched) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for file in files {
+            let wrong = |problem: String| Error::Configuration { path: file.clone(), problem };
+            let result = Config::read(&file)?.result.ok_or_else(|| wrong("it has no [result]".into()))?;
+            let cell: Cell = part(&result).map_err(wrong)?;
+            let column: Column = part(&result["graph"]).map_err(wrong)?;
+            columns.insert(column.dataset.clone(), column);
+            let trials: Trials = part(&result["search"]).map_err(wrong)?;
+            searched.extend(trials.searched(&cell));
+            table.push(cell);
+        }
+        Ok((Self::of(columns, table), searched))
+    }
+
+    /// The best trial of a cell, ready to be trained again, and what came of it.
+    fn configuration(
+        &self,
+        cell: &Cell,
+        storages: &mut [Box<dyn Storage>],
+        file: &Path,
+    ) -> Result<Config, Error> {
+        for storage in storages {
+            let Some((study, trials)) = recorded(cell, &mut **storage)? else { continue };
+            let Some(trial) = trials.iter().find(|trial| trial.number == cell.trial) else { continue };
+            let (mut config, _) = Config::of_trial(&mut **storage, Some(&cell.name), Some(cell.trial))?;
+            let (scores, seeds) = match rescore::scores(&study.attributes, trial.number) {
+                Some(scores) => (scores, cell.seeds as u64),
+                None => (attribute::<Vec<Scores>>(trial, "scores").unwrap_or_default(), 1),
+            };
+            config.seeds = Some(seeds);
+            let mut result = json!(cell);
+            result["validation_mean"] = result["validation"].take();
+            result["graph"] = json!(self.columns.iter().find(|column| column.dataset == cell.dataset));
+            result["device"] = json!(attribute::<String>(trial, "device"));
+            result["version"] =
+                study.attributes.get(RECORD).map_or(Value::Null, |record| record["version"].clone());
+            result["command"] = json!(format!("qdc train --config {}", file.display()));
+            result["splits"] = json!(scores);
+            result["search"] = json!(Trials::of(&Searched::of_study(&study, &trials)));
+            config.result = Some(without_nulls(result));
+            return Ok(config);
+        }
+        let problem = format!("trial {} is gone", cell.trial);
+        Err(Error::Trial { storage: format!("study '{}'", cell.name), problem })
+    }
+}
+
+/// The finished trials of a cell by columns, which a file holds in few lines. A column that not all trials have
+/// is left out.
+#[derive(Serialize, Deserialize)]
+struct Trials {
+    validation: Vec<f64>,
+    test: Vec<f64>,
+    mu: Option<Vec<f64>>,
+    sigma: Option<Vec<f64>>,
+    epsilon: Option<Vec<f64>>,
+    diagonal_share: Option<Vec<f64>>,
+}
+
+impl Trials {
+    fn of(trials: &[Searched]) -> Self {
+        let column =
+            |value: fn(&Searched) -> Option<f64>| trials.iter().map(value).collect::<Option<Vec<f64>>>();
+        Self {
+            validation: trials.iter().map(|trial| trial.validation).collect(),
+            test: trials.iter().map(|trial| trial.test).collect(),
+            mu: column(|trial| trial.mu),
+            sigma: column(|trial| trial.sigma),
+            epsilon: column(|trial| trial.epsilon),
+            diagonal_share: column(|trial| trial.diagonal_share),
+        }
+    }
+
+    fn searched(&self, cell: &Cell) -> Vec<Searched> {
+        let of = |column: &Option<Vec<f64>>, trial: usize| column.as_ref()?.get(trial).copied();
+        let pairs = self.validation.iter().zip(&self.test).enumerate();
+        let trials = pairs.map(|(trial, (&validation, &test))| Searched {
+            dataset: cell.dataset.clone(),
+            model: cell.row.model.to_string(),
+            space: cell.row.space.clone(),
+            metric: cell.metric.clone(),
+            validation,
+            test,
+            mu: of(&self.mu, trial),
+            sigma: of(&self.sigma, trial),
+            epsilon: of(&self.epsilon, trial),
+            diagonal_share: of(&self.diagonal_share, trial),
+        });
+        trials.collect()
+    }
+}
+
+/// A part of a file's `[result]`, or what is wrong with it.
+fn part<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_json::from_value(value.clone()).map_err(|error| format!("[result]: {error}"))
 }
 
 fn put(file: &Path, text: &str) -> Result<(), Error> {
@@ -86,54 +201,19 @@ fn line(cell: &Cell, file: &Path) -> String {
     fields.join(",") + "\n"
 }
 
-/// The best trial of a cell, ready to be trained again, and what came of it.
-fn configuration(cell: &Cell, storages: &mut [Box<dyn Storage>], file: &Path) -> Result<Config, Error> {
-    for storage in storages {
-        let Some((study, trial)) = recorded(cell, &mut **storage)? else { continue };
-        let (mut config, _) = Config::of_trial(&mut **storage, Some(&cell.name), Some(cell.trial))?;
-        let (scores, seeds) = match rescore::scores(&study.attributes, trial.number) {
-            Some(scores) => (scores, cell.seeds as u64),
-            None => (attribute::<Vec<Scores>>(&trial, "scores").unwrap_or_default(), 1),
-        };
-        config.seeds = Some(seeds);
-        let version = study.attributes.get(RECORD).map_or(Value::Null, |record| record["version"].clone());
-        config.result = Some(without_nulls(json!({
-            "test_mean": cell.test_mean,
-            "test_std": cell.test_std,
-            "validation_mean": cell.validation,
-            "space": cell.row.space,
-            "study": cell.name,
-            "trial": cell.trial,
-            "trials": cell.trials,
-            "failed": cell.failed,
-            "experiment": cell.experiment,
-            "device": attribute::<String>(&trial, "device"),
-            "diagonal_share": cell.diagonal_share,
-            "seconds": cell.seconds,
-            "version": version,
-            "command": format!("qdc train --config {}", file.display()),
-            "splits": scores,
-        })));
-        return Ok(config);
-    }
-    let problem = format!("trial {} is gone", cell.trial);
-    Err(Error::Trial { storage: format!("study '{}'", cell.name), problem })
-}
-
-/// The study and the best trial of a cell, if a storage holds them.
-fn recorded(cell: &Cell, storage: &mut dyn Storage) -> Result<Option<(StudyRecord, Trial)>, Error> {
+/// The study of a cell and its trials, if a storage holds them.
+fn recorded(cell: &Cell, storage: &mut dyn Storage) -> Result<Option<(StudyRecord, Vec<Trial>)>, Error> {
     for study in storage.studies()? {
         let hash = study.attributes.get(HASH).and_then(Value::as_str);
         if study.name == cell.name && hash == cell.experiment.as_deref() {
             let trials = storage.trials(study.id, 0, &[])?;
-            let trial = trials.into_iter().find(|trial| trial.number == cell.trial);
-            return Ok(trial.map(|trial| (study, trial)));
+            return Ok(Some((study, trials)));
         }
     }
     Ok(None)
 }
 
-fn attribute<T: serde::de::DeserializeOwned>(trial: &Trial, key: &str) -> Option<T> {
+fn attribute<T: DeserializeOwned>(trial: &Trial, key: &str) -> Option<T> {
     serde_json::from_value(trial.user_attributes.get(key)?.clone()).ok()
 }
 

@@ -1,11 +1,11 @@
 //! Paired tests over splits, corrected for their number.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Cell;
 
 /// A paired comparison of two experiments over the same splits.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Of the exact sign-flip test.
     pub p_value: f64,

@@ -110,16 +110,21 @@ fn wide_bank(model: Model) -> Result<SearchSpace, Error> {
     space.finish("wide", model)
 }
 
-/// The five configurations of the bank, each tried once.
+/// The five configurations of the bank, each tried once; for the window its settings as they come, one trial.
 pub(super) fn presets(model: Model) -> Result<SearchSpace, Error> {
-    if !model.has(|tower| tower.network == NetworkKind::Bank) {
-        let problem = format!("presets are those of the bank; {model} has none");
-        return Err(Error::SearchSpace { name: "presets".into(), problem });
-    }
     let mut space = Builder::default();
-    space.search("preset", Distribution::categorical(Preset::NAMES)?);
+    let points: Vec<(&str, Value)> = if model.has(|tower| tower.network == NetworkKind::Bank) {
+        space.search("preset", Distribution::categorical(Preset::NAMES)?);
+        Preset::NAMES.iter().map(|name| ("preset", json!(name))).collect()
+    } else if model.has(|tower| tower.network == NetworkKind::Window) {
+        space.search("hidden", Distribution::categorical([64])?);
+        vec![("hidden", json!(64))]
+    } else {
+        let problem = format!("presets are those of the bank and the window; {model} has none");
+        return Err(Error::SearchSpace { name: "presets".into(), problem });
+    };
     let mut space = space.finish("presets", model)?;
-    space.points = Preset::NAMES.iter().map(|name| [("preset".to_owned(), json!(name))].into()).collect();
+    space.points = points.into_iter().map(|(name, value)| [(name.to_owned(), value)].into()).collect();
     Ok(space)
 }
 

@@ -11,11 +11,14 @@ use super::kernel::IDENTITY;
 use crate::commands::studies::{Studies, title};
 use crate::failure::Failure;
 
+/// The most trials a scatter shows: a mark takes 300 bytes, and a page is to stay below 2 MB.
+const MARKS: usize = 1500;
+
 /// The trial that validation chose of every study.
 pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
     let cells = studies.table.cells.iter().map(|cell| ModelScore {
         dataset: cell.dataset.clone(),
-        model: cell.row.model.to_string(),
+        model: studies.label(&cell.row.model.to_string(), &cell.row.space),
         metric: title(&cell.metric),
         mean: cell.test_mean,
         deviation: cell.test_std,
@@ -28,7 +31,7 @@ pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
 
 /// The trial that validation chose in the studies of a cell.
 fn of_cell<'a>(studies: &'a Studies, cell: &Cell) -> Option<&'a TrialPoint> {
-    let model = cell.row.model.to_string();
+    let model = studies.label(&cell.row.model.to_string(), &cell.row.space);
     figures::chosen(
         studies.trials.iter().filter(|trial| trial.dataset == cell.dataset && trial.model == model),
     )
@@ -47,16 +50,28 @@ pub(crate) fn tell_studies(mut report: Report, studies: &Studies) -> Result<Repo
     let caption = "The spread of the test score over all trials of a search. White line: the median trial; ring: the trial that \
                    validation chose.";
     report = report.figure("All trials", caption, |width| figures::violin(&studies.trials, width))?;
-    if studies.trials.iter().any(|trial| trial.mu.is_some() && trial.sigma.is_some()) {
-        let caption = "Each mark is a trial: its mean test score against the centre (left) and the width (right) of its window.";
+    let (windows, every) = thinned(&studies.trials);
+    if !windows.is_empty() {
+        let mut caption = "Each mark is a trial: its mean test score against the centre (left) and the width (right) of its window."
+            .to_owned();
+        if every > 1 {
+            caption += &format!(" One trial in {every} is shown.");
+        }
         let metrics: BTreeSet<&str> = studies.trials.iter().map(|trial| trial.metric.as_str()).collect();
         let title = match metrics.first() {
             Some(metric) if metrics.len() == 1 => format!("{} against μ and σ", capitalised(metric)),
             _ => "Scores against μ and σ".to_owned(),
         };
-        report = report.figure(&title, caption, |width| figures::scatter(&studies.trials, width))?;
+        report = report.figure(&title, &caption, |width| figures::scatter(&windows, width))?;
     }
     Ok(report)
+}
+
+/// Trials with a window that a page can carry: all, or one in as many as are said.
+fn thinned(trials: &[TrialPoint]) -> (Vec<TrialPoint>, usize) {
+    let windows = || trials.iter().filter(|trial| trial.mu.is_some() && trial.sigma.is_some());
+    let every = windows().count().div_ceil(MARKS).max(1);
+    (windows().step_by(every).cloned().collect(), every)
 }
 
 /// The word with a capital letter, as a title begins.
@@ -92,6 +107,7 @@ fn table(studies: &Studies) -> Table {
         vec![
             cell.dataset.clone(),
             cell.row.model.to_string(),
+            cell.row.space.clone(),
             title(&cell.metric),
             both((cell.test_mean, cell.test_std)),
             percent(cell.validation),
@@ -102,8 +118,19 @@ fn table(studies: &Studies) -> Table {
             cell.trials.to_string(),
         ]
     });
-    let columns =
-        ["dataset", "model", "metric", "test (%)", "validation", "published", "p", "μ", "σ", "trials"];
+    let columns = [
+        "dataset",
+        "model",
+        "space",
+        "metric",
+        "test (%)",
+        "validation",
+        "published",
+        "p",
+        "μ",
+        "σ",
+        "trials",
+    ];
     Table {
         title: "Studies".into(),
         note: "Each line is the trial that validation chose: the test score and its deviation over the splits, and the \
