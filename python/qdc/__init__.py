@@ -9,8 +9,8 @@ particle that starts at one vertex is seen at another, through a window on the s
     >>> type(Q).__name__, Q.shape
     ('csr_array', (34, 34))
 
-``qdc.pyg`` holds transforms for PyTorch Geometric, ``qdc.sklearn`` one for scikit-learn; ``python -m qdc`` is the
-command line. NumPy and SciPy are all that ``import qdc`` needs.
+``qdc.pyg`` holds transforms for PyTorch Geometric, ``qdc.sklearn`` one for scikit-learn, ``qdc.ray`` kernels and
+searches on a Ray cluster; ``python -m qdc`` is the command line. NumPy and SciPy are all that ``import qdc`` needs.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from .sparsify import Epsilon, TopK
 
 if TYPE_CHECKING:
     from . import pyg as pyg
+    from . import ray as ray
     from . import sklearn as sklearn
 
 __all__ = [
@@ -75,7 +76,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on use: torch and scikit-learn are slow to import, and nobody has to have them.
-    if name in ("pyg", "sklearn"):
+    # Imported on use: torch, scikit-learn and Ray are slow to import, and nobody has to have them.
+    if name in ("pyg", "ray", "sklearn"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

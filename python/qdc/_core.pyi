@@ -23,26 +23,27 @@ __all__ = [
     "Dataset",
     "Filter",
     "Graph",
+    "Job",
+    "Search",
     "Spectrum",
     "__version__",
     "bank_features",
-    "build_rows",
     "check_sparsify",
     "command_line",
     "dataset_names",
     "dynamics",
     "homophily",
-    "kernel",
     "kernel_from",
+    "merge",
     "models",
     "presets",
     "sdrf",
     "set_threads",
+    "space_file",
     "spectral_homophily",
     "suggest",
     "train",
     "transition",
-    "tune",
     "window_homophily",
 ]
 __version__: str
@@ -105,11 +106,17 @@ class Spectrum:
 def set_threads(threads: int | None = None) -> None: ...
 def command_line(arguments: Sequence[str | PathLike[str]]) -> int: ...
 def check_sparsify(rule: str, value: float) -> None: ...
-def kernel(graph: Graph, filter: Filter, options: _Options, call: _Call) -> tuple[_Csr, _Report]: ...
+
+@final
+class Job:
+    def __new__(cls, graph: Graph, filter: Filter, options: _Options, call: _Call) -> Job: ...
+    @property
+    def plan(self) -> _Report: ...
+    def build(self, call: _Call) -> tuple[_Csr, _Report]: ...
+    def rows(self, start: int, stop: int, call: _Call) -> tuple[_Csr, str]: ...
+
+def merge(shards: Sequence[tuple[_Csr, str]], call: _Call) -> tuple[_Csr, _Report]: ...
 def kernel_from(spectrum: Spectrum, filter: Filter, options: _Options, call: _Call) -> tuple[_Csr, _Report]: ...
-def build_rows(
-    graph: Graph, rows: tuple[int, int], filter: Filter, options: _Options, call: _Call
-) -> tuple[_Csr, _Report]: ...
 def homophily(graph: Graph, labels: NDArray[np.uint32]) -> dict[str, float]: ...
 def spectral_homophily(spectrum: Spectrum, labels: NDArray[np.uint32], call: _Call) -> list[_Report]: ...
 def window_homophily(
@@ -180,25 +187,17 @@ def train(
     device: str,
     call: _Call,
 ) -> _Report: ...
-def tune(
-    dataset: Dataset,
-    model: str,
-    trials: int,
-    space: str,
-    study: str | None,
-    jobs: int | None,
-    batch: int,
-    seed: int,
-    seeds: int,
-    ensemble: int,
-    splits: list[int] | None,
-    max_steps: int | None,
-    metric: str | None,
-    memory: int | None,
-    study_name: str | None,
-    sampler: str,
-    prune: bool,
-    budget: float | None,
-    device: str,
-    call: _Call,
-) -> _Report: ...
+def space_file(name: str) -> str | None: ...
+
+@final
+class Search:
+    def __new__(cls, dataset: Dataset, model: str, settings: _Options) -> Search: ...
+    def run(
+        self,
+        study: str | None,
+        study_name: str | None,
+        jobs: int | None,
+        train: Callable[[str, Callable[[], bool]], str | None] | None,
+        call: _Call,
+    ) -> _Report: ...
+    def trial(self, point: str, call: _Call) -> str: ...

@@ -146,8 +146,8 @@ def kernel(
         pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, accuracy, memory, device
     )
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
-    read = as_graph(graph)
-    arrays, report = _core.kernel(read, chosen._core, options, call(threads, progress))
+    read, how = as_graph(graph), call(threads, progress)
+    arrays, report = _core.Job(read, chosen._core, options, how).build(how)
     matrix = csr(arrays, read.nodes)
     return (matrix, report) if return_report else matrix
 
@@ -176,8 +176,8 @@ def build_rows(
 ) -> sparse.csr_array:
     """The rows ``start:stop`` of a kernel, as each keeps them by its own values, before union and normalisation.
 
-    For graphs too large for one call, or for several machines: ``scipy.sparse.vstack`` joins the pieces. Parameters
-    as in ``qdc.kernel``.
+    For graphs too large for one call: ``scipy.sparse.vstack`` joins the pieces. ``qdc.ray.kernel`` makes a whole kernel
+    on several machines. Parameters as in ``qdc.kernel``.
 
     >>> import networkx, qdc
     >>> qdc.build_rows(networkx.karate_club_graph(), slice(0, 5), mu=0.3, sigma=0.1, sparsify=qdc.TopK(4)).shape
@@ -185,9 +185,9 @@ def build_rows(
     """
     options = kernel_options(pairs, sparsify, sign, "none", self_loop, solver, tolerance, precision, accuracy, memory)
     chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
-    read = as_graph(graph)
+    read, how = as_graph(graph), call(threads, progress)
     start, stop = _row_range(rows, read.nodes)
-    arrays, _ = _core.build_rows(read, (start, stop), chosen._core, options, call(threads, progress))
+    arrays, _ = _core.Job(read, chosen._core, options, how).rows(start, stop, how)
     return csr(arrays, read.nodes)
 
 

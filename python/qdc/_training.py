@@ -14,6 +14,7 @@ from .datasets import Dataset, load
 from .errors import ParameterError
 
 Metric = Literal["accuracy", "f1", "auc"]
+Sampler = Literal["tpe", "tpe-multivariate", "random"]
 
 
 def train(
@@ -88,7 +89,7 @@ def tune(
     metric: Metric | None = None,
     memory: float | None = None,
     study_name: str | None = None,
-    sampler: Literal["tpe", "tpe-multivariate", "random"] = "tpe",
+    sampler: Sampler = "tpe",
     prune: bool = False,
     budget: float | None = None,
     device: Device = "auto",
@@ -99,7 +100,8 @@ def tune(
     """Searches the hyper-parameters of a model for the best validation accuracy over the splits.
 
     ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's own
-    schema (``optuna.load_study`` opens it; the same call resumes it); without one the search lives in memory. ``jobs``
+    schema (``optuna.load_study`` opens it; the same call resumes it), or, where the package was built with the feature
+    ``postgres``, ``postgresql://user@host/database``; without one the search lives in memory. ``jobs``
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
     scores the best trial with that many seeds in the end; ``ensemble=K`` asks the K best trials together
@@ -111,22 +113,47 @@ def tune(
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
     """
     read = as_dataset(dataset, data_dir)
-    settings = (
-        whole("trials", trials, at_least=1),
-        space,
-        None if study is None else str(study),
-        None if jobs is None else whole("jobs", jobs, at_least=1),
-        whole("batch", batch, at_least=1),
-        whole("seed", seed),
-        whole("seeds", seeds, at_least=1),
-        0 if ensemble is None else whole("ensemble", ensemble, at_least=2),
-        None if splits is None else list(splits),
-        None if max_steps is None else whole("max_steps", max_steps, at_least=1),
-        metric,
-        memory_limit(memory),
-        study_name,
+    settings = search_settings(
+        trials, space, batch, seed, seeds, ensemble, splits, max_steps, metric, memory, sampler, prune, budget, device
     )
-    return _core.tune(read._core, model, *settings, sampler, prune, budget, device, call(threads, progress))
+    search = _core.Search(read._core, model, settings)
+    at_once = None if jobs is None else whole("jobs", jobs, at_least=1)
+    return search.run(None if study is None else str(study), study_name, at_once, None, call(threads, progress))
+
+
+def search_settings(
+    trials: int,
+    space: str,
+    batch: int,
+    seed: int,
+    seeds: int,
+    ensemble: int | None,
+    splits: Iterable[int] | None,
+    max_steps: int | None,
+    metric: Metric | None,
+    memory: float | None,
+    sampler: Sampler,
+    prune: bool,
+    budget: float | None,
+    device: Device,
+) -> dict[str, Any]:
+    """The keywords of a search as the core takes them."""
+    return {
+        "trials": whole("trials", trials, at_least=1),
+        "space": (space, _core.space_file(space)),
+        "batch": whole("batch", batch, at_least=1),
+        "seed": whole("seed", seed),
+        "seeds": whole("seeds", seeds, at_least=1),
+        "ensemble": 0 if ensemble is None else whole("ensemble", ensemble, at_least=2),
+        "splits": None if splits is None else list(splits),
+        "max_steps": None if max_steps is None else whole("max_steps", max_steps, at_least=1),
+        "metric": metric,
+        "memory": memory_limit(memory),
+        "sampler": sampler,
+        "prune": prune,
+        "budget": budget,
+        "device": device,
+    }
 
 
 def models() -> list[str]:

@@ -1,4 +1,4 @@
-//! Kernels: options in, sparse arrays and a report out.
+//! Kernels: options in, sparse arrays and a report out; whole, or in row ranges that are joined.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_core::kernel::Spectra;
-use qdc_core::{Recipe, Resources, Route, Sparsify};
+use qdc_core::kernel::{ShardManifest, Spectra};
+use qdc_core::{Error, Recipe, Resources, Route, Shard, Sparsify};
 use qdc_data::SpectrumCache;
 
 use crate::errors::{Problem, parameter_error};
-use crate::filter::Filter;
+use crate::filter::{Filter, Raised};
 use crate::graph::Graph;
-use crate::matrix::{CsrArrays, csr_arrays};
+use crate::matrix::{CsrArrays, GivenCsr, csr_arrays, given_csr};
 use crate::spectrum::Spectrum;
 use crate::training::choice;
 use crate::watch::Call;
@@ -105,25 +105,92 @@ pub(crate) fn report<'py>(py: Python<'py>, report: &impl serde::Serialize) -> Py
 
 type Built<'py> = (CsrArrays<'py>, Bound<'py, PyAny>);
 
-/// The kernel of a graph.
-#[pyfunction]
-pub(crate) fn kernel<'py>(
-    py: Python<'py>,
+/// A recipe prepared for a graph: the route is chosen, and the kernel or ranges of its rows can be made.
+#[pyclass(frozen, module = "qdc._core")]
+pub(crate) struct Job {
+    job: Arc<qdc_core::Job>,
+    origin: Origin,
+}
+
+/// What an error of a job is told with.
+#[derive(Clone)]
+struct Origin {
     graph: Graph,
-    filter: Filter,
-    options: Options,
+    self_loop: f64,
+    raised: Raised,
+}
+
+impl Origin {
+    fn problem(&self, error: Error) -> Problem {
+        match Filter::problem(&self.raised, error) {
+            Problem::Core(error) => {
+                Problem::Eigenpairs { error, graph: Arc::clone(&self.graph.0), self_loop: self.self_loop }
+            }
+            problem => problem,
+        }
+    }
+}
+
+#[pymethods]
+impl Job {
+    /// Checks the options and chooses the route.
+    #[new]
+    fn new(py: Python<'_>, graph: Graph, filter: Filter, options: Options, call: Call) -> PyResult<Self> {
+        let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?);
+        let raised = Arc::clone(&filter.raised);
+        let origin = Origin { graph, self_loop: options.self_loop, raised };
+        let told = origin.clone();
+        let job = call.run(py, move |watch| {
+            recipe.prepare(&told.graph.0, &resources, watch).map_err(|error| told.problem(error))
+        })?;
+        Ok(Self { job: Arc::new(job), origin })
+    }
+
+    /// The route, why, and what it takes: `route`, `reason`, `degree`, `flops`, `memory`.
+    #[getter]
+    fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        report(py, self.job.plan())
+    }
+
+    /// The kernel and its report.
+    fn build<'py>(&self, py: Python<'py>, call: Call) -> PyResult<Built<'py>> {
+        let (job, told) = (Arc::clone(&self.job), self.origin.clone());
+        let built = call.run(py, move |watch| job.build(watch).map_err(|error| told.problem(error)))?;
+        Ok((csr_arrays(py, built.matrix), report(py, &built.report)?))
+    }
+
+    /// The rows `start..stop` before union and normalisation, and their manifest.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        stop: usize,
+        call: Call,
+    ) -> PyResult<(CsrArrays<'py>, String)> {
+        let (job, told) = (Arc::clone(&self.job), self.origin.clone());
+        let shard =
+            call.run(py, move |watch| job.rows(start..stop, watch).map_err(|error| told.problem(error)))?;
+        let manifest = serde_json::to_string(&shard.manifest);
+        let manifest = manifest.map_err(|error| parameter_error(py, error.to_string()))?;
+        Ok((csr_arrays(py, shard.matrix), manifest))
+    }
+}
+
+/// Joins row ranges, as [`Job::rows`] gives them, into the kernel.
+#[pyfunction]
+pub(crate) fn merge<'py>(
+    py: Python<'py>,
+    shards: Vec<(GivenCsr<'py>, String)>,
     call: Call,
 ) -> PyResult<Built<'py>> {
-    let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?);
-    let raised = Arc::clone(&filter.raised);
-    let self_loop = options.self_loop;
-    let built = call.run(py, move |watch| {
-        let job = recipe.prepare(&graph.0, &resources, watch);
-        job.and_then(|job| job.build(watch)).map_err(|error| match Filter::problem(&raised, error) {
-            Problem::Core(error) => Problem::Eigenpairs { error, graph: Arc::clone(&graph.0), self_loop },
-            problem => problem,
-        })
-    })?;
+    let read = |(arrays, manifest): (GivenCsr<'_>, String)| -> PyResult<Shard> {
+        let manifest: ShardManifest =
+            serde_json::from_str(&manifest).map_err(|error| parameter_error(py, error.to_string()))?;
+        let matrix = given_csr(&arrays, manifest.report.nodes);
+        Ok(Shard { matrix: matrix.map_err(|error| Problem::from(error).raise(py))?, manifest })
+    };
+    let shards = shards.into_iter().map(read).collect::<PyResult<Vec<Shard>>>()?;
+    let built = call.run(py, move |_| Shard::merge(shards))?;
     Ok((csr_arrays(py, built.matrix), report(py, &built.report)?))
 }
 
@@ -144,23 +211,4 @@ pub(crate) fn kernel_from<'py>(
         job.and_then(|job| job.build(watch)).map_err(|error| Filter::problem(&raised, error))
     })?;
     Ok((csr_arrays(py, built.matrix), report(py, &built.report)?))
-}
-
-/// The rows `start..stop` of a kernel, before union and normalisation.
-#[pyfunction]
-pub(crate) fn build_rows<'py>(
-    py: Python<'py>,
-    graph: Graph,
-    rows: (usize, usize),
-    filter: Filter,
-    options: Options,
-    call: Call,
-) -> PyResult<Built<'py>> {
-    let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?);
-    let raised = Arc::clone(&filter.raised);
-    let shard = call.run(py, move |watch| {
-        let job = recipe.prepare(&graph.0, &resources, watch);
-        job.and_then(|job| job.rows(rows.0..rows.1, watch)).map_err(|error| Filter::problem(&raised, error))
-    })?;
-    Ok((csr_arrays(py, shard.matrix), report(py, &shard.manifest.report)?))
 }

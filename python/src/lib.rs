@@ -18,6 +18,7 @@ mod spectrum;
 mod training;
 mod tuning;
 mod watch;
+mod workers;
 
 use pyo3::prelude::*;
 
@@ -38,13 +39,13 @@ mod _core {
     #[pymodule_export]
     use super::homophily::{homophily, spectral_homophily, suggest, window_homophily};
     #[pymodule_export]
-    use super::kernel::{build_rows, check_sparsify, kernel, kernel_from};
+    use super::kernel::{Job, check_sparsify, kernel_from, merge};
     #[pymodule_export]
     use super::spectrum::Spectrum;
     #[pymodule_export]
     use super::training::{models, train};
     #[pymodule_export]
-    use super::tuning::tune;
+    use super::tuning::{Search, space_file};
     #[pymodule_export]
     use super::watch::set_threads;
 

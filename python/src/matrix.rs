@@ -1,8 +1,11 @@
-//! Sparse matrices out, as the three arrays of a `scipy.sparse.csr_array`, without copying entries.
+//! Sparse matrices as the three arrays of a `scipy.sparse.csr_array`: out without copying entries, and back
+//! in.
 
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyUntypedArray};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
-use qdc_core::Csr;
+use qdc_core::{Csr, Error};
+
+use crate::graph::Integers;
 
 type Untyped<'py> = Bound<'py, PyUntypedArray>;
 
@@ -40,4 +43,16 @@ pub(crate) fn index_arrays(
 
 fn untyped<'py, T: numpy::Element>(array: Bound<'py, PyArray1<T>>) -> Untyped<'py> {
     array.as_untyped().clone()
+}
+
+/// (data, indices, indptr) as [`csr_arrays`] gave them.
+pub(crate) type GivenCsr<'py> = (PyReadonlyArray1<'py, f64>, Integers<'py>, Integers<'py>);
+
+/// The matrix of arrays that were given out before.
+pub(crate) fn given_csr(arrays: &GivenCsr<'_>, columns: usize) -> Result<Csr<f64>, Error> {
+    let (data, indices, pointers) = arrays;
+    // What is out of range is found out by the checks of a matrix.
+    let pointers: Vec<usize> = (0..pointers.len()).map(|at| pointers.get(at) as usize).collect();
+    let indices = (0..indices.len()).map(|at| u32::try_from(indices.get(at)).unwrap_or(u32::MAX)).collect();
+    Csr::new(pointers.len().saturating_sub(1), columns, pointers, indices, data.as_array().to_vec())
 }

@@ -32,7 +32,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         }
         Remedy::WriteRowRange => "rows are a slice or range within the number of vertices",
         Remedy::SameOptions => "make every shard with the same graph and options",
-        Remedy::MakeShardAgain => "make it again with qdc.build_rows",
+        Remedy::MakeShardAgain => "make it again",
         Remedy::OnTheCpu => "use device='cpu', or device='auto', which takes what there is",
         Remedy::EveryRowOnce => "every row must be in exactly one shard",
         _ => return None,
@@ -58,6 +58,9 @@ pub(crate) fn lab_hint(error: &qdc_lab::Error) -> Option<String> {
             "give the study another name, or keep it in another file"
         }
         Error::SearchSpace { .. } => r#"space="paper" and space="wide" work for every model"#,
+        Error::Tune(qdc_tune::Error::NoPostgres { .. }) => {
+            r#"name a file, or build the package with it: pip install ./python --config-settings build-args="--features postgres""#
+        }
         // Hints of studies name options only where another study is the way out.
         Error::Tune(error) => match error.hint() {
             Some(hint) if !hint.contains("--") => return Some(hint),

@@ -1,9 +1,17 @@
-"""Golden files: the small ones lie in the repository, large ones and datasets where QDC_GOLDEN and QDC_DATA say."""
+"""Golden files: the small ones lie in the repository, large ones and datasets where QDC_GOLDEN and QDC_DATA say.
+
+And studies: a PostgreSQL server of the tests' own, and what a study holds.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +20,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-COMMITTED = Path(__file__).parents[2] / "tests" / "golden"
+import qdc
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / "tests" / "golden"
 
 
 def golden(name: str) -> Any:
@@ -52,3 +63,46 @@ def data_dir() -> str:
     if folder is None or not Path(folder).is_dir():
         pytest.skip(f"no datasets: QDC_DATA is {folder!r}")
     return folder
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of a private PostgreSQL server, started as the tests of studies start theirs."""
+    try:
+        qdc.tune("csbm:n=60,seed=0", "gcn", study="postgresql://nobody@localhost:1/none")
+    except qdc.ParameterError as refused:
+        if "without PostgreSQL" in str(refused):
+            pytest.skip(f"this wheel was built without PostgreSQL; {refused.hint}")
+    script = ROOT / "crates" / "qdc-tune" / "tests" / "optuna" / "postgres.sh"
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)  # the server may run as another user
+    server = folder / "server"
+
+    def run(command: str) -> list[str]:
+        shell = subprocess.run(["bash", "-c", f'. "{script}"; {command}'], capture_output=True, text=True, timeout=120)
+        return shell.stdout.splitlines()
+
+    try:
+        printed = run(f'start_postgres "{server}" && echo "$POSTGRES_ADDRESS"')
+        if not printed or not printed[-1].startswith("postgresql://"):
+            pytest.skip(printed[-1] if printed else "PostgreSQL did not start")
+        yield printed[-1]
+    finally:
+        run(f'POSTGRES_FOLDER="{server}"; stop_postgres')
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def trials_of(study: str | Path, folder: Path) -> list[Any]:
+    """State, value, reports, parameters and attributes of every trial in the order of their numbers, but for times."""
+    journal = folder / "journal.log"
+    command = [sys.executable, "-I", "-m", "qdc", "study", "export", str(study), "-o", str(journal), "--quiet"]
+    subprocess.run(command, check=True, timeout=60)
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    trials = []
+    for line in lines:
+        if line["op_code"] == 4:
+            attributes = {key: value for key, value in line["user_attrs"].items() if key != "seconds"}
+            for split in attributes.get("scores", []):
+                del split["seconds"]
+            trials.append((line["state"], line["value"], line["intermediate_values"], line["params"], attributes))
+    return trials

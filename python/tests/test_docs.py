@@ -11,6 +11,9 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
+import qdc
+import qdc.pyg
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -39,3 +42,10 @@ def test_the_programs_of_a_page_run(page: str, request: pytest.FixtureRequest, t
         shortened = program.replace("trials=50", "trials=2").replace("hidden=32", "hidden=4")
         exec(compile(shortened, page, "exec"), namespace)
     assert found
+
+
+def test_the_reference_names_everything_public() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    missing = {name for module in (qdc, qdc.pyg, qdc.datasets) for name in module.__all__} - named - {"__version__"}
+    assert not missing

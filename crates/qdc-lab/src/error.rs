@@ -210,6 +210,13 @@ pub enum Error {
         at_least: bool,
     },
 
+    /// The workers of a search cannot go on.
+    #[error("{problem}")]
+    LostWorker {
+        /// What became of them.
+        problem: String,
+    },
+
     /// An error of a search or its files.
     #[error(transparent)]
     Tune(#[from] qdc_tune::Error),

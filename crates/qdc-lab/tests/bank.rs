@@ -135,6 +135,7 @@ fn searched<'a>(
         accelerator: None,
         spectra,
         pool: None,
+        workers: None,
     }
 }
 

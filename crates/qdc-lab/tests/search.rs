@@ -1,4 +1,5 @@
-//! A search whose study file cannot be written on the way, or whose device is lost.
+//! A search whose study file cannot be written on the way, whose device is lost, or whose trials run
+//! elsewhere.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use qdc_core::Watch;
 use qdc_data::{DataDir, EdgeReading, Shares, SpectrumCache};
-use qdc_lab::tune::{Search, SearchSpace, search};
+use qdc_lab::tune::{Search, SearchSpace, Shared, TrialRecord, Workers, run_trial, search};
 use qdc_lab::{Error, Patience};
 use qdc_nn::training::{Scores, Trained};
 use qdc_nn::{Batch, Cpu, Trainer};
@@ -23,6 +24,17 @@ fn run(file: &Path) -> Result<(), Error> {
 }
 
 fn run_on(file: &Path, trainer: &dyn Trainer) -> Result<(), Error> {
+    with_search(trainer, |settings| begin(file, settings))
+}
+
+fn begin(file: &Path, settings: &Search<'_>) -> Result<(), Error> {
+    search(settings, Box::new(Sqlite::open(file)?), "study", &Watch::silent()).map(|_| ())
+}
+
+fn with_search<T>(
+    trainer: &dyn Trainer,
+    work: impl FnOnce(&Search<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let source =
         qdc_data::open("csbm:n=60,homophily=0.8,seed=1", &DataDir::new("nowhere"), EdgeReading::default());
     let dataset = source.unwrap().into_dataset().unwrap().with_random_splits(Shares::default(), 0);
@@ -49,8 +61,9 @@ fn run_on(file: &Path, trainer: &dyn Trainer) -> Result<(), Error> {
         accelerator: None,
         trainer,
         pool: None,
+        workers: None,
     };
-    search(&settings, Box::new(Sqlite::open(file)?), "study", &Watch::silent()).map(|_| ())
+    work(&settings)
 }
 
 /// Parameters, state and value of every trial.
@@ -145,4 +158,104 @@ fn a_search_whose_device_is_lost_keeps_what_was_finished_and_resumes_as_if_nothi
         run(&file).unwrap();
         assert_eq!(trials(&file), trials(&whole));
     }
+}
+
+/// Workers to whom points, and from whom records, travel as text; after `lives` trials they are gone for good.
+#[derive(Debug)]
+struct Post<'a> {
+    search: &'a Search<'a>,
+    shared: Shared,
+    lives: AtomicUsize,
+}
+
+impl<'a> Post<'a> {
+    fn new(search: &'a Search<'a>, lives: usize) -> Result<Self, Error> {
+        let shared = Shared::prepare(search, &Watch::silent())?;
+        Ok(Self { search, shared, lives: lives.into() })
+    }
+}
+
+impl Workers for Post<'_> {
+    fn run(&self, point: &BTreeMap<String, Value>, _: &Watch) -> Result<TrialRecord, Error> {
+        let left = self.lives.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if left.is_err() {
+            return Err(Error::LostWorker { problem: "the workers are gone".into() });
+        }
+        let there = serde_json::from_str(&serde_json::to_string(point).unwrap()).unwrap();
+        let record = run_trial(self.search, &self.shared, &there, &Watch::silent())?;
+        Ok(serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap())
+    }
+}
+
+/// What every trial recorded, but for the time it took.
+fn attributes(file: &Path) -> Vec<BTreeMap<String, Value>> {
+    let mut file = Sqlite::open(file).unwrap();
+    let study = file.studies().unwrap()[0].id;
+    let without_times = |trial: qdc_tune::Trial| {
+        let mut kept = trial.user_attributes;
+        kept.remove("seconds");
+        for split in kept.get_mut("scores").and_then(Value::as_array_mut).into_iter().flatten() {
+            split["seconds"] = Value::Null;
+        }
+        kept
+    };
+    file.trials(study, 0, &[]).unwrap().into_iter().map(without_times).collect()
+}
+
+#[test]
+fn trials_that_run_elsewhere_make_the_study_of_one_process_pruned_ones_among_them() {
+    let folder = tempfile::tempdir().unwrap();
+    // Trials after the third are given up when they are below the median of those before.
+    for (name, pruning) in [("off", Pruning::Off), ("median", Pruning::Median { startup: 2, warm_up: 1 })] {
+        let (here, elsewhere) =
+            (folder.path().join(format!("{name}.db")), folder.path().join(format!("{name}-elsewhere.db")));
+        with_search(&Cpu, |settings| {
+            let settings = Search { pruning, ..settings.clone() };
+            begin(&here, &settings)?;
+            let post = Post::new(&settings, 6)?;
+            begin(&elsewhere, &Search { workers: Some(&post), ..settings.clone() })?;
+            assert_eq!(post.lives.into_inner(), 0, "each trial ran once");
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(trials(&elsewhere), trials(&here), "{name}");
+        assert_eq!(attributes(&elsewhere), attributes(&here), "{name}");
+        let pruned = trials(&here).iter().filter(|trial| trial.0 == State::Pruned).count();
+        assert_eq!(pruned > 0, name == "median", "{pruned} pruned");
+    }
+}
+
+#[test]
+fn a_trial_that_cannot_be_trained_elsewhere_fails_with_the_reason_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (here, elsewhere) = (folder.path().join("here.db"), folder.path().join("elsewhere.db"));
+    with_search(&Cpu, |settings| {
+        let settings = Search { memory: Some(1), ..settings.clone() };
+        begin(&here, &settings)?;
+        let post = Post::new(&settings, 6)?;
+        begin(&elsewhere, &Search { workers: Some(&post), ..settings.clone() })
+    })
+    .unwrap();
+    assert!(trials(&here).iter().all(|trial| trial.0 == State::Failed));
+    assert!(attributes(&here)[0]["failure"].as_str().unwrap().contains("of memory"));
+    assert_eq!(attributes(&elsewhere), attributes(&here));
+}
+
+#[test]
+fn a_search_whose_workers_are_gone_ends_with_their_error_and_fails_no_trial() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, file) = (folder.path().join("whole.db"), folder.path().join("lost.db"));
+    run(&whole).unwrap();
+    let error = with_search(&Cpu, |settings| {
+        let post = Post::new(settings, 3)?;
+        begin(&file, &Search { workers: Some(&post), ..settings.clone() })
+    })
+    .unwrap_err();
+    assert!(error.to_string().contains("the workers are gone"), "{error}");
+    let states: Vec<State> = trials(&file).into_iter().map(|trial| trial.0).collect();
+    let finished = states.iter().filter(|&&state| state == State::Complete).count();
+    assert_eq!(finished, 3, "{states:?}");
+    assert!(states.iter().all(|&state| state == State::Complete || state == State::Waiting), "{states:?}");
+    run(&file).unwrap();
+    assert_eq!(trials(&file), trials(&whole));
 }

@@ -191,6 +191,7 @@ impl Tune {
             trainer: &*trainer,
             accelerator: self.device.resources_of_training(None, session)?.accelerator,
             pool: None,
+            workers: None,
         };
         let usual = study_name(&dataset.name, &space);
         let name = match &self.study_name {

@@ -1,14 +1,15 @@
 //! The search: trials side by side, each on all splits, until there are enough.
 //!
-//! This thread asks and tells; each trial has a thread of its own that hands its splits to rayon's pool. What
-//! is found depends on seed and batch, not on how many trials run at once.
+//! This thread asks and tells; each trial has a thread of its own that hands its splits to rayon's pool, or
+//! waits for a worker elsewhere. What is found depends on seed and batch, not on how many trials run at once,
+//! nor where.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use qdc_core::kernel::{Accelerator, Remembered, Spectra};
-use qdc_core::{Eigensolver, Metric, Resources, Transition, Watch};
+use qdc_core::kernel::Accelerator;
+use qdc_core::{Metric, Watch};
 use qdc_data::{Dataset, SpectrumCache};
 use qdc_nn::Trainer;
 use qdc_tune::storage::Storage;
@@ -19,9 +20,10 @@ use serde_json::Value;
 use super::SearchSpace;
 use super::coordinator::{Coordinator, Next};
 use super::ensemble::{self, TrialEnsemble};
-use super::trial::{Ending, Runner};
+use super::shared::Shared;
+use super::trial::{Ending, Place, Runner};
+use super::workers::Workers;
 use super::{identity, rescore};
-use crate::model::NetworkKind;
 use crate::{Error, Patience, Rewirings, Scores, Summary};
 
 /// What to search, and within which limits.
@@ -69,6 +71,9 @@ pub struct Search<'a> {
     pub accelerator: Option<Arc<dyn Accelerator>>,
     /// The threads that compute; the process's own pool where none is given.
     pub pool: Option<&'a rayon::ThreadPool>,
+    /// Who runs the trials; this process where nobody is given. The best is scored again, and several are
+    /// asked together, in this process.
+    pub workers: Option<&'a dyn Workers>,
 }
 
 /// The best trial.
@@ -151,13 +156,15 @@ pub fn search(
     let finished = study.trials().filter(|trial| trial.state.is_finished()).count();
     let phase = watch.phase(name, search.trials as u64);
     phase.advance(finished as u64).ok();
-    let rewirings = if finished < search.trials || search.seeds > 1 || search.ensemble > 1 {
-        rewirings(search, watch)?
+    let trains_here = finished < search.trials && search.workers.is_none();
+    let rewirings = if trains_here || search.seeds > 1 || search.ensemble > 1 {
+        Shared::prepare(search, watch)?.rewirings(search)
     } else {
         Rewirings::new(search.dataset)
     };
+    let place = search.workers.map_or(Place::Here(&rewirings), Place::Elsewhere);
     let experiment = experiment.hash();
-    let runner = Runner { search, rewirings: &rewirings, experiment: &experiment, watch };
+    let runner = Runner { search, place, experiment: &experiment, watch };
     let mut coordinator = Coordinator::new(&mut study, watch);
     let (sender, receiver) = mpsc::channel::<Message>();
     std::thread::scope(|scope| {
@@ -181,7 +188,7 @@ pub fn search(
                     let report = |split: &Scores| {
                         sender.send(Message::Split(number, split.clone())).ok();
                     };
-                    let ending = runner.run(&hyperparameters, &switch, &report);
+                    let ending = runner.run(&asked.parameters, &hyperparameters, &switch, &report);
                     sender.send(Message::Done(asked, ending)).ok();
                 });
             }
@@ -212,49 +219,6 @@ pub fn search(
         ensemble::ensemble(&mut study, search, &rewirings, watch)?;
     }
     Ok(report(&study, search, duplicates, watch.stop_requested(), start.elapsed()))
-}
-
-/// One complete spectrum serves every mu, where it is of use and takes no more than half of the memory.
-fn rewirings<'a>(search: &Search<'a>, watch: &Watch) -> Result<Rewirings<'a>, Error> {
-    let mut resources = Resources {
-        memory: search.memory,
-        spectra: Spectra::Stored(Arc::new(search.spectra.clone())),
-        accelerator: search.accelerator.clone(),
-        ..Resources::default()
-    };
-    let within = |resources| Rewirings::new(search.dataset).with_resources(resources).on(search.pool);
-    let rewirings = within(resources.clone());
-    let windowed = search.space.model.has(|tower| tower.rewiring.is_windowed());
-    let has = |name: &str| search.space.space.get(name).is_some();
-    let nearest = has("pairs") || search.space.fixed.get("pairs").is_some_and(Value::is_number);
-    let looped = has("self_loop") || search.space.fixed.contains_key("self_loop");
-    let ranks = search.space.model.has(|tower| tower.network == NetworkKind::Bank); // windows by rank need it
-    if !ranks && (!windowed || !nearest || looped) {
-        return Ok(rewirings);
-    }
-    let bytes = 8 * (search.dataset.graph.nodes() as u64).pow(2);
-    if rewirings.resources().memory.is_some_and(|memory| 2 * bytes > memory) {
-        watch.note(
-            "no full spectrum for all trials (it would take half of the memory); each finds its own pairs",
-        );
-        return Ok(rewirings);
-    }
-    let transition = Transition::new(&search.dataset.graph);
-    let solver =
-        Eigensolver::new().memory(rewirings.resources().memory).accelerator(search.accelerator.clone());
-    let found = rewirings.compute(|| search.spectra.load_or_compute(&transition, &solver, watch));
-    match found {
-        Ok(spectrum) => {
-            let store = Remembered::holding(search.spectra.clone(), &transition, spectrum);
-            resources.spectra = Spectra::Stored(Arc::new(store));
-            Ok(within(resources).holding(bytes))
-        }
-        Err(qdc_data::Error::Core(error @ qdc_core::Error::Interrupted)) => Err(error.into()),
-        Err(error) => {
-            watch.note(&format!("no full spectrum for all trials ({error}); each trial finds its own pairs"));
-            Ok(rewirings)
-        }
-    }
 }
 
 fn report(

@@ -43,16 +43,25 @@ pub struct SearchSpace {
 impl SearchSpace {
     /// A space by name, or from a TOML file.
     pub fn named(name: &str, model: Model) -> Result<Self, Error> {
-        match name {
-            "paper" => presets::paper(model),
-            "wide" => presets::wide(model),
-            "presets" => presets::presets(model),
-            path => {
-                let unreadable = |problem: String| Error::SearchSpace { name: path.to_owned(), problem };
-                let text = read_toml(path.as_ref()).map_err(unreadable)?;
-                Self::from_toml(path, &text, model)
-            }
+        match (name, Self::file_text(name)?) {
+            (path, Some(text)) => Self::from_toml(path, &text, model),
+            ("paper", None) => presets::paper(model),
+            ("wide", None) => presets::wide(model),
+            (_, None) => presets::presets(model),
         }
+    }
+
+    /// The text of the file that a name stands for, to be read by [`SearchSpace::from_toml`] where the file is
+    /// not; `None` for the spaces that are built in.
+    ///
+    /// # Errors
+    /// If it is no name and no file that can be read.
+    pub fn file_text(name: &str) -> Result<Option<String>, Error> {
+        if matches!(name, "paper" | "wide" | "presets") {
+            return Ok(None);
+        }
+        let unreadable = |problem: String| Error::SearchSpace { name: name.to_owned(), problem };
+        read_toml(name.as_ref()).map(Some).map_err(unreadable)
     }
 
     /// A user's own.

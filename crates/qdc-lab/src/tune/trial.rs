@@ -1,5 +1,6 @@
 //! One trial: hyper-parameters in, validation score out, within limits of time and memory.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,11 +9,12 @@ use std::time::Instant;
 use qdc_core::Watch;
 use qdc_core::watch::{Observer, PhaseId};
 use qdc_tune::Outcome;
-use serde_json::json;
+use serde_json::Value;
 
-use super::Search;
 use super::identity::HASH;
-use crate::{Error, Hyperparameters, Keep, Rewirings, RunRecord, Scores, Training};
+use super::workers::Workers;
+use super::{Search, workers};
+use crate::{Error, Hyperparameters, Rewirings, Scores};
 
 /// Why a trial was stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,14 +73,23 @@ pub(super) enum Ending {
     Told(Outcome),
     /// The search was stopped: to be tried again.
     Interrupted,
-    /// The device failed under it: to be tried again, by another search.
+    /// The device failed under it, or its worker is gone for good: to be tried again, by another search.
     Lost(Error),
+}
+
+/// Where trials are trained.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// In this process.
+    Here(&'a Rewirings<'a>),
+    /// In others.
+    Elsewhere(&'a dyn Workers),
 }
 
 /// Runs trials.
 pub(super) struct Runner<'a> {
     pub(super) search: &'a Search<'a>,
-    pub(super) rewirings: &'a Rewirings<'a>,
+    pub(super) place: Place<'a>,
     /// The hash of the experiment.
     pub(super) experiment: &'a str,
     pub(super) watch: &'a Watch,
@@ -87,17 +98,33 @@ pub(super) struct Runner<'a> {
 impl Runner<'_> {
     pub(super) fn run(
         &self,
+        point: &BTreeMap<String, Value>,
         hyperparameters: &Hyperparameters,
         switch: &Switch,
         on_split: &(dyn Fn(&Scores) + Sync),
     ) -> Ending {
         let end = self.search.trial_time.map(|time| Instant::now() + time);
         let watch = Watch::new(TrialObserver { search: self.watch.clone(), switch: switch.clone(), end });
-        match self.train(hyperparameters, &watch, switch, on_split) {
-            Ok(record) if !record.stopped => self.told(complete(&record)),
-            Err(error) if error.is_lost_device() => Ending::Lost(error),
-            Err(error) if !error.is_interruption() => self.told(Outcome::failed(error.to_string())),
-            Ok(_) | Err(_) => match switch.state() {
+        let record = match self.place {
+            Place::Here(rewirings) => {
+                workers::train(self.search, rewirings, hyperparameters, &watch, &|split| {
+                    on_split(split);
+                    if switch.state() == Stop::None {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                })
+            }
+            // What a worker heard on the way is told when it ends.
+            Place::Elsewhere(workers) => {
+                workers.run(point, &watch).inspect(|record| record.splits().iter().for_each(on_split))
+            }
+        };
+        match record {
+            Ok(record) => self.told(record.outcome()),
+            Err(error) if !error.is_interruption() => Ending::Lost(error),
+            Err(_) => match switch.state() {
                 Stop::Hopeless => self.told(Outcome::pruned().with("seed", self.search.seed)),
                 Stop::Time => {
                     let limit = self.search.trial_time.unwrap_or_default().as_secs_f64();
@@ -111,44 +138,4 @@ impl Runner<'_> {
     fn told(&self, outcome: Outcome) -> Ending {
         Ending::Told(outcome.with(HASH, self.experiment))
     }
-
-    fn train(
-        &self,
-        hyperparameters: &Hyperparameters,
-        watch: &Watch,
-        switch: &Switch,
-        on_split: &(dyn Fn(&Scores) + Sync),
-    ) -> Result<RunRecord, Error> {
-        let Search { dataset, seed, .. } = *self.search;
-        let training = Training {
-            dataset,
-            hyperparameters,
-            seeds: &[seed],
-            splits: self.search.splits,
-            patience: self.search.patience,
-            metric: self.search.metric,
-            keep: Keep::default(),
-        };
-        let run = crate::train(&training, self.rewirings, self.search.trainer, watch, &|record| {
-            on_split(record);
-            if switch.state() == Stop::None { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(run.record)
-    }
-}
-
-fn complete(record: &RunRecord) -> Outcome {
-    let per_split =
-        |number: fn(&Scores) -> f64| json!(record.splits.iter().map(number).collect::<Vec<f64>>());
-    Outcome::complete(record.validation_mean)
-        .with("test", per_split(|split| split.test))
-        .with("validation", per_split(|split| split.validation))
-        .with("scores", json!(record.splits))
-        .with("test_mean", record.test_mean)
-        .with("test_std", record.test_std)
-        .with("seed", record.seed)
-        .with("device", record.device.clone())
-        .with("kernel", json!(record.kernel))
-        .with("towers", json!(record.towers))
-        .with("seconds", record.seconds)
 }
