@@ -26,6 +26,7 @@ def train(
     seeds: int = 1,
     ensemble: int | None = None,
     max_steps: int | None = None,
+    batch_nodes: int | None = None,
     metric: Metric | None = None,
     memory: float | None = None,
     spectrum: Spectrum | None = None,
@@ -44,7 +45,8 @@ def train(
     with that many seeds from ``seed`` on: means are over splits and seeds, the standard deviation over splits.
     ``ensemble=K`` trains K seeds and asks them together, the mean of their class probabilities: ``ensemble_test_mean``
     and its kin stand beside the single networks' scores. ``metric`` (``accuracy``, ``f1``, ``auc``; by default the
-    dataset's usual one) stops the training and scores it. ``memory`` bytes are the most that the whole run may take:
+    dataset's usual one) stops the training and scores it. ``batch_nodes=N`` trains on N vertices at a time, drawn anew
+    in every step, for graphs that do not fit in memory (on the CPU). ``memory`` bytes are the most that the whole run may take:
     fewer splits are trained at once, and what does not fit at all raises ``MemoryLimitError`` with the figure it needs.
     ``spectrum``, the eigenpairs of the dataset's graph, saves computing them again for every mu and sigma; those of
     another graph, or of another self-loop weight than the model's, raise ``ParameterError``. ``device`` is ``cpu``,
@@ -68,7 +70,8 @@ def train(
         if count not in (1, members):
             raise ParameterError(f"ensemble = {members} asks {members} seeds, not seeds = {count}", "leave out seeds")
         count = members
-    how = (whole("seed", seed), count, ensemble is not None, steps, metric, memory_limit(memory), pairs, device)
+    nodes = None if batch_nodes is None else whole("batch_nodes", batch_nodes, at_least=1)
+    how = (whole("seed", seed), count, ensemble is not None, steps, nodes, metric, memory_limit(memory), pairs, device)
     return _core.train(read._core, model, as_text(hyperparameters), chosen, *how, call(threads, progress))
 
 
@@ -86,6 +89,7 @@ def tune(
     ensemble: int | None = None,
     splits: Iterable[int] | None = None,
     max_steps: int | None = None,
+    batch_nodes: int | None = None,
     metric: Metric | None = None,
     memory: float | None = None,
     study_name: str | None = None,
@@ -106,7 +110,7 @@ def tune(
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
     scores the best trial with that many seeds in the end; ``ensemble=K`` asks the K best trials together
     (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial begins. Ctrl-C
-    leaves the finished trials in the study. ``metric``, ``memory`` and ``device`` as in ``train``; a trial that does
+    leaves the finished trials in the study. ``batch_nodes``, ``metric``, ``memory`` and ``device`` as in ``train``; a trial that does
     not fit in memory is recorded as failed, and the search goes on.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
@@ -114,7 +118,8 @@ def tune(
     """
     read = as_dataset(dataset, data_dir)
     settings = search_settings(
-        trials, space, batch, seed, seeds, ensemble, splits, max_steps, metric, memory, sampler, prune, budget, device
+        trials, space, batch, seed, seeds, ensemble, splits, max_steps, metric, memory, sampler, prune, budget, device,
+        batch_nodes,
     )
     search = _core.Search(read._core, model, settings)
     at_once = None if jobs is None else whole("jobs", jobs, at_least=1)
@@ -136,6 +141,7 @@ def search_settings(
     prune: bool,
     budget: float | None,
     device: Device,
+    batch_nodes: int | None = None,
 ) -> dict[str, Any]:
     """The keywords of a search as the core takes them."""
     return {
@@ -147,6 +153,7 @@ def search_settings(
         "ensemble": 0 if ensemble is None else whole("ensemble", ensemble, at_least=2),
         "splits": None if splits is None else list(splits),
         "max_steps": None if max_steps is None else whole("max_steps", max_steps, at_least=1),
+        "batch_nodes": None if batch_nodes is None else whole("batch_nodes", batch_nodes, at_least=1),
         "metric": metric,
         "memory": memory_limit(memory),
         "sampler": sampler,

@@ -26,6 +26,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
         Remedy::GiveAccuracy => {
             "give accuracy, the largest error that entries may have, such as accuracy=1e-4"
         }
+        Remedy::LargeEntries => return Some(format!(r#"solver="local", accuracy={:e}"#, defaults::ACCURACY)),
         Remedy::OwnSpectrum => "compute qdc.Spectrum of this graph, with the same self_loop",
         Remedy::SolverForSharpFilters => {
             r#"use solver="dense", which takes any filter; or a larger tolerance, or a wider filter"#

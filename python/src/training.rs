@@ -53,6 +53,7 @@ pub(crate) fn train<'py>(
     seeds: u64,
     ensemble: bool,
     max_steps: Option<usize>,
+    batch_nodes: Option<usize>,
     metric: Option<&str>,
     memory: Option<u64>,
     spectrum: Option<Spectrum>,
@@ -77,6 +78,7 @@ pub(crate) fn train<'py>(
         let seeds: Vec<u64> = (0..seeds).map(|next| seed.wrapping_add(next)).collect();
         let mut patience = Patience::of(hyperparameters.model());
         patience.max_steps = max_steps.unwrap_or(patience.max_steps);
+        patience.batch_nodes = batch_nodes;
         let training = Training {
             dataset: &dataset,
             hyperparameters: &hyperparameters,

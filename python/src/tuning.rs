@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     #[pyo3(item)]
     max_steps: Option<usize>,
     #[pyo3(item)]
+    batch_nodes: Option<usize>,
+    #[pyo3(item)]
     metric: Option<String>,
     #[pyo3(item)]
     memory: Option<u64>,
@@ -114,6 +116,7 @@ impl Search {
         let splits = settings.splits.clone().unwrap_or_else(|| (0..dataset.splits.len()).collect());
         let mut patience = Patience::of(&space.model);
         patience.max_steps = settings.max_steps.unwrap_or(patience.max_steps);
+        patience.batch_nodes = settings.batch_nodes;
         let shared = Mutex::default();
         let checked =
             Checked { dataset, space, splits, settings, sampler, patience, metric, budget, device, shared };

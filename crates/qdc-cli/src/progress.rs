@@ -1,14 +1,18 @@
 //! The watch of the command line: progress bars on a terminal, remarks on stderr, a stop at Ctrl-C.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{
+    HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+};
+use qdc_core::Remedy;
 use qdc_core::watch::{Observer, PhaseId};
 
-use crate::output;
+use crate::{output, remedy};
 
 /// Shows phases as bars; where stderr is no terminal, or `--quiet` was given, it shows nothing.
 pub(crate) struct Progress {
@@ -43,8 +47,12 @@ impl Progress {
 impl Observer for Progress {
     fn begin(&self, phase: PhaseId, name: &str, total: u64) {
         let style =
-            ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {elapsed} (about {eta} left)")
-                .expect("the template is a constant");
+            ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {elapsed} (about {left} left)")
+                .expect("the template is a constant")
+                .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                    let left = left(state.elapsed(), state.pos(), state.len().unwrap_or(0));
+                    let _ = write!(out, "{}", HumanDuration(left));
+                });
         let bar = self.bars.add(ProgressBar::new(total).with_style(style).with_message(name.to_owned()));
         bar.enable_steady_tick(Duration::from_millis(200));
         self.phases.lock().expect("no bar panics while it is held").insert(phase, bar);
@@ -69,7 +77,32 @@ impl Observer for Progress {
         }
     }
 
+    fn advise(&self, message: &str, remedy: Remedy) {
+        match remedy::words(remedy) {
+            Some(words) => self.note(&format!("{message}: {words}")),
+            None => self.note(message),
+        }
+    }
+
     fn stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// The time that is left at the mean pace so far. (A pace of the last seconds, as bars usually show, jumps where steps
+/// come in large portions.)
+fn left(elapsed: Duration, done: u64, all: u64) -> Duration {
+    if done == 0 { Duration::ZERO } else { elapsed.mul_f64(all.saturating_sub(done) as f64 / done as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_mean_pace() {
+        assert_eq!(left(Duration::from_secs(10), 25, 100), Duration::from_secs(30));
+        assert_eq!(left(Duration::from_secs(10), 100, 100), Duration::ZERO);
+        assert_eq!(left(Duration::from_secs(10), 0, 100), Duration::ZERO);
     }
 }

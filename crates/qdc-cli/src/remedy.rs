@@ -4,12 +4,18 @@ use qdc_core::{Error, Remedy, defaults};
 
 /// What the user can do about an error, by the options to type.
 pub(crate) fn hint(error: &Error) -> Option<String> {
-    let words = match error.remedy()? {
+    words(error.remedy()?)
+}
+
+/// A remedy by the options to type.
+pub(crate) fn words(remedy: Remedy) -> Option<String> {
+    let words = match remedy {
         Remedy::OtherValue(name) => {
             let value = defaults::of(name)?;
             let option = name.replace('_', "-");
             return Some(format!("the default is --{option} {value}; qdc kernel --help tells what it means"));
         }
+        Remedy::LargeEntries => return Some(format!("--solver local --accuracy {:e}", defaults::ACCURACY)),
         Remedy::GiveVertices => "give at least one edge, or state the number of vertices",
         Remedy::CountFromZero => "vertices count from 0",
         Remedy::Symmetrize => "say how to make it undirected: --directed --symmetrize or|max|mean",

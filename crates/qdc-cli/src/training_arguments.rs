@@ -25,6 +25,10 @@ pub(crate) struct TrainingArguments {
     /// Do not stop within this many steps [default: 0]
     #[arg(long, value_name = "N")]
     warm_up: Option<usize>,
+    /// Train on N vertices at a time, drawn anew in every step: for graphs that do not fit in memory. A step is a pass
+    /// over the training vertices [default: all at once]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    batch_nodes: Option<usize>,
     /// What the scores are, and what decides which step is the best [default: the dataset's usual one; accuracy]
     #[arg(long, value_parser = words::<Metric>(&["accuracy", "f1", "auc"]))]
     metric: Option<Metric>,
@@ -42,6 +46,7 @@ impl TrainingArguments {
         schedule.patience = self.patience.or(schedule.patience);
         schedule.warm_up = self.warm_up.or(schedule.warm_up);
         schedule.stop = self.stop.or(schedule.stop);
+        schedule.batch_nodes = self.batch_nodes.or(schedule.batch_nodes);
         config.metric = self.metric.or(config.metric);
         config.splits = self.splits.as_ref().map(|list| list.0.clone()).or(config.splits);
         config
@@ -77,6 +82,13 @@ pub(crate) fn split(dataset: Dataset, shares: Option<Shares>, seed: u64, session
 pub(crate) fn seeds(first: u64, count: u64) -> Result<Vec<u64>, Failure> {
     let last = first.checked_add(count - 1).ok_or_else(|| Failure::usage("--seed and --seeds: too large"))?;
     Ok((first..=last).collect())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("a batch has at least one vertex".into()),
+        number => number.map_err(|_| format!("'{text}' is no number of vertices")),
+    }
 }
 
 /// The list given to `--splits`; a type of its own, so that one option takes one list.

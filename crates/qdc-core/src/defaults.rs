@@ -37,6 +37,8 @@ pub const EPSILON: f64 = 1e-4;
 pub const SELF_LOOP: f64 = 1.0;
 /// Largest error of an entry of the kernel that the Chebyshev route aims at.
 pub const TOLERANCE: f64 = 1e-10;
+/// Largest error of an entry that is offered for the local route; it has no default.
+pub const ACCURACY: f64 = 1e-4;
 /// Edges that SDRF adds at most.
 pub const ITERATIONS: usize = 100;
 /// How sharply SDRF prefers the best edge: it always takes it.

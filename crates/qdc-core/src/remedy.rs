@@ -1,6 +1,6 @@
-//! What can be done about an error, as a value.
+//! What can be done about an error or a remark, as a value.
 
-/// What the user can do about an error. The command line and Python each word it in their own terms.
+/// What the user can do about an error or a remark. The command line and Python each word it in their own terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Remedy {
@@ -26,6 +26,8 @@ pub enum Remedy {
     AutomaticSolver,
     /// State the largest error that entries may have.
     GiveAccuracy,
+    /// Make the large entries alone by the local route, right to [`crate::defaults::ACCURACY`].
+    LargeEntries,
     /// Compute the spectrum of this graph with the same self-loop weight.
     OwnSpectrum,
     /// Take the dense solver, a larger tolerance or a wider filter.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::Error;
+use crate::{Error, Remedy};
 
 /// Who looks on: shows progress, and may ask for a stop.
 ///
@@ -20,6 +20,10 @@ pub trait Observer: Send + Sync {
     fn end(&self, phase: PhaseId);
     /// Something worth a line, such as why a solver was picked.
     fn note(&self, _message: &str) {}
+    /// A remark with what can be done about it, which each front end words; by default only the remark.
+    fn advise(&self, message: &str, _remedy: Remedy) {
+        self.note(message);
+    }
     /// Whether the work should be abandoned; asked often, so it must be cheap.
     fn stop_requested(&self) -> bool;
 }
@@ -75,6 +79,13 @@ impl Watch {
     pub fn note(&self, message: &str) {
         if let Some(observer) = &self.observer {
             observer.note(message);
+        }
+    }
+
+    /// Passes a remark on with what can be done about it.
+    pub fn advise(&self, message: &str, remedy: Remedy) {
+        if let Some(observer) = &self.observer {
+            observer.advise(message, remedy);
         }
     }
 

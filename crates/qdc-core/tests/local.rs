@@ -155,16 +155,16 @@ fn it_is_taken_only_where_an_accuracy_is_given_and_it_is_cheaper() {
     assert_ne!(taken, Route::Local);
 }
 
-/// Keeps what is noted.
+/// Keeps remarks that carry a remedy.
 #[derive(Default)]
-struct Notes(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+struct Notes(std::sync::Arc<std::sync::Mutex<Vec<(String, qdc_core::Remedy)>>>);
 
 impl qdc_core::watch::Observer for Notes {
     fn begin(&self, _: qdc_core::watch::PhaseId, _: &str, _: u64) {}
     fn advance(&self, _: qdc_core::watch::PhaseId, _: u64) {}
     fn end(&self, _: qdc_core::watch::PhaseId) {}
-    fn note(&self, message: &str) {
-        self.0.lock().unwrap().push(message.into());
+    fn advise(&self, message: &str, remedy: qdc_core::Remedy) {
+        self.0.lock().unwrap().push((message.into(), remedy));
     }
     fn stop_requested(&self) -> bool {
         false
@@ -186,8 +186,11 @@ fn a_plan_of_more_than_an_hour_says_what_the_local_route_would_take() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let job = pool.install(|| recipe.prepare(&ring.unwrap(), &Resources::default(), &watch)).unwrap();
     assert_eq!(job.plan().route, Route::Chebyshev);
-    let notes = kept.lock().unwrap().join("\n");
-    assert!(notes.contains("hours; --solver local --accuracy 1e-4 makes the large entries"), "{notes}");
+    let notes = kept.lock().unwrap();
+    let [(message, remedy)] = &notes[..] else { panic!("{notes:?}") };
+    assert_eq!(*remedy, qdc_core::Remedy::LargeEntries);
+    assert!(message.contains("hours; the large entries alone, right to about 1e-4, take about"), "{message}");
+    assert!(!message.contains("--"), "options are the command line's: {message}");
 }
 
 #[test]

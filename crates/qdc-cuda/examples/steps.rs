@@ -72,7 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let train = |max_steps: usize| -> Result<(f64, f64), Box<dyn std::error::Error>> {
         let stopping = EarlyStopping::NEVER;
         let (learning_rate, weight_decay, metric) = (0.01, 5e-4, Metric::Accuracy);
-        let schedule = Schedule { learning_rate, weight_decay, max_steps, stopping, metric };
+        let schedule =
+            Schedule { learning_rate, weight_decay, max_steps, stopping, metric, batch_nodes: None };
         let (runs, keep) = (&runs, Keep::default());
         let batch = Batch {
             trainee: Trainee::Towers { architecture: &architecture, inputs: &inputs },

@@ -153,7 +153,14 @@ fn towers() -> Vec<(&'static str, Architecture, Inputs<f32>)> {
 
 fn schedule(max_steps: usize) -> Schedule {
     let stopping = EarlyStopping { patience: 1000, warm_up: 0, criterion: Criterion::Metric };
-    Schedule { learning_rate: 0.01, weight_decay: 5e-4, max_steps, stopping, metric: Metric::Accuracy }
+    Schedule {
+        learning_rate: 0.01,
+        weight_decay: 5e-4,
+        max_steps,
+        stopping,
+        metric: Metric::Accuracy,
+        batch_nodes: None,
+    }
 }
 
 fn runs(splits: &[Split], seed: u64) -> Vec<BatchRun<'_>> {

@@ -115,6 +115,9 @@ pub struct ScheduleConfig {
     /// Which step is the best.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<qdc_nn::Criterion>,
+    /// Vertices in a mini-batch; all at once where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_nodes: Option<usize>,
 }
 
 impl ScheduleConfig {
@@ -126,6 +129,7 @@ impl ScheduleConfig {
         stopping.warm_up = self.warm_up.unwrap_or(stopping.warm_up);
         stopping.criterion = self.stop.unwrap_or(stopping.criterion);
         patience.max_steps = self.max_steps.unwrap_or(patience.max_steps);
+        patience.batch_nodes = self.batch_nodes;
         patience
     }
 }
@@ -182,6 +186,9 @@ impl Config {
         let config: Self = parse_toml(text)?;
         if let Some(seeds) = config.seeds.filter(|seeds| !(1..=MOST_SEEDS).contains(seeds)) {
             return Err(format!("seeds = {seeds}: it must be from 1 to {MOST_SEEDS}"));
+        }
+        if config.schedule.batch_nodes == Some(0) {
+            return Err("batch_nodes = 0: a batch has at least one vertex".into());
         }
         match (&config.model, config.tower.is_empty()) {
             (Some(_), false) => Err("it has both a model and towers".into()),
@@ -290,8 +297,10 @@ impl Config {
         let fixed = if record.is_null() { attribute("fixed") } else { record["hyperparameters"].clone() };
         config.hyperparameters = serde_json::from_value(fixed).unwrap_or_default();
         config.hyperparameters.extend(trial.parameters());
-        if let Ok(Patience { max_steps, stopping }) = serde_json::from_value(record["schedule"].clone()) {
+        let schedule = serde_json::from_value(record["schedule"].clone());
+        if let Ok(Patience { max_steps, stopping, batch_nodes }) = schedule {
             config.schedule = ScheduleConfig {
+                batch_nodes,
                 max_steps: Some(max_steps),
                 patience: Some(stopping.patience),
                 warm_up: Some(stopping.warm_up),

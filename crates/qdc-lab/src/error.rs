@@ -194,6 +194,13 @@ pub enum Error {
         study: String,
     },
 
+    /// The model is not trained in mini-batches.
+    #[error("{model} is not trained in mini-batches: its channels are made for all vertices at once")]
+    NoBatches {
+        /// The model.
+        model: String,
+    },
+
     /// A run would take too much memory.
     #[error(
         "this needs {} {} MB of memory, and {} MB are allowed",
@@ -273,6 +280,7 @@ impl Error {
                 "--memory {}MB allows it; fewer heads, layers or hidden columns, or a larger epsilon, need less",
                 needed.div_ceil(1_000_000)
             )),
+            Self::NoBatches { .. } => Some("leave out the number of vertices in a batch, or train a gcn".into()),
             Self::Tune(error) => error.hint(),
             Self::SearchSpace { .. } => {
                 Some("qdc space show paper --model gcn+qdc shows one that works".into())
@@ -320,6 +328,7 @@ impl Error {
                 | Self::UnknownHyperparameter { .. }
                 | Self::NotOfThisModel { .. }
                 | Self::HyperparameterValue { .. }
+                | Self::NoBatches { .. }
         )
     }
 }

@@ -50,8 +50,18 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// `making` is what the rewirings take while they are made; the weights of `kept` runs are kept.
-    pub(crate) fn of(architecture: &Architecture, shape: &Shape, making: u64, kept: usize) -> Self {
-        Self { making, ..Self::counted(Footprint::of(architecture, shape), kept) }
+    pub(crate) fn of(
+        architecture: &Architecture,
+        shape: &Shape,
+        batch_nodes: Option<usize>,
+        making: u64,
+        kept: usize,
+    ) -> Self {
+        let training = match batch_nodes {
+            Some(nodes) => Footprint::in_batches(architecture, shape, nodes),
+            None => Footprint::of(architecture, shape),
+        };
+        Self { making, ..Self::counted(training, kept) }
     }
 
     /// While something of this size is made.

@@ -7,8 +7,8 @@ use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{Keep, Schedule, Scores, Trained};
 use qdc_nn::{
-    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, Network, Pass, Saved, Trainee, Trainer,
-    probabilities,
+    Architecture, Batch, BatchRun, Inputs, Learner, Matrix, MiniBatched, Network, Pass, Saved, Trainee,
+    Trainer, probabilities,
 };
 use serde::Deserialize;
 
@@ -27,6 +27,8 @@ pub(crate) enum Prepared {
         architecture: Architecture,
         /// What it runs over.
         inputs: Inputs<f32>,
+        /// Vertices in a mini-batch; `None`: all at once.
+        batch_nodes: Option<usize>,
     },
     /// Channels.
     Bank(PreparedBank),
@@ -54,7 +56,8 @@ pub(crate) struct Ready<'a> {
 impl Prepared {
     /// Makes the rewirings (or finds them) or the channels of a model, within the memory allowed.
     ///
-    /// There are to be `runs` runs, as many of them at once as fit; the weights of `results` of them are kept.
+    /// There are to be `runs` runs, as many of them at once as fit, in mini-batches of `batch_nodes` vertices
+    /// where that is given; the weights of `results` of them are kept.
     /// What a bank computes in which order is chosen for `trainer`.
     ///
     /// # Errors
@@ -67,6 +70,7 @@ impl Prepared {
         classes: usize,
         rewirings: &'a Rewirings<'_>,
         seed: u64,
+        batch_nodes: Option<usize>,
         runs: usize,
         results: usize,
         trainer: &dyn Trainer,
@@ -87,14 +91,18 @@ impl Prepared {
             let (share, at_once) = sizing.settle(&needs, runs);
             return Ok(Ready { prepared: Self::Bank(bank), rewired: Vec::new(), at_once, share });
         }
-        let mut made = rewirings.of_model(values, classes, seed, results, watch)?;
+        let mut made = rewirings.of_model(values, classes, seed, batch_nodes, results, watch)?;
         let rewired = std::mem::take(&mut made.rewired);
         let matrices = rewired.iter().map(|made| Arc::clone(&made.matrix)).collect();
         let architecture = architecture(values, classes);
         let features = rewirings.compute(|| rewirings.features(feature_scale(values)))?;
-        let inputs = rewirings.compute(|| Inputs::over(features, matrices))?;
+        let inputs = rewirings.compute(|| match batch_nodes {
+            Some(_) => Inputs::for_batches(features, matrices, &architecture),
+            None => Ok(Inputs::over(features, matrices)?.precomputed_for(&architecture)),
+        })?;
         let (share, at_once) = made.settle(runs);
-        Ok(Ready { prepared: Self::Towers { architecture, inputs }, rewired, at_once, share })
+        let prepared = Self::Towers { architecture, inputs, batch_nodes };
+        Ok(Ready { prepared, rewired, at_once, share })
     }
 
     /// How to train it.
@@ -105,8 +113,8 @@ impl Prepared {
                 Optimiser { learning_rate: *learning_rate, weight_decay: *weight_decay }
             }
         };
-        let Patience { max_steps, stopping } = patience;
-        Schedule { learning_rate, weight_decay, max_steps, stopping, metric }
+        let Patience { max_steps, stopping, batch_nodes } = patience;
+        Schedule { learning_rate, weight_decay, max_steps, stopping, metric, batch_nodes }
     }
 
     /// Trains the runs given, `at_once` at the same time. See [`Trainer::train`].
@@ -123,7 +131,7 @@ impl Prepared {
         on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Option<Trained<f32>>>, Error> {
         let trainee = match self {
-            Self::Towers { architecture, inputs } => Trainee::Towers { architecture, inputs },
+            Self::Towers { architecture, inputs, .. } => Trainee::Towers { architecture, inputs },
             Self::Bank(bank) => bank.trainee(),
         };
         let mut finished = Vec::new();
@@ -154,7 +162,12 @@ impl Prepared {
             trained.iter().map(weights_of).map(|weights| weights.map(&mut one)).collect()
         }
         Ok(match self {
-            Self::Towers { architecture, inputs } => each(Network::new(architecture, inputs, 0)?, trained),
+            Self::Towers { architecture, inputs, batch_nodes: Some(nodes) } => {
+                each(MiniBatched::new(architecture, inputs, *nodes, 0)?, trained)
+            }
+            Self::Towers { architecture, inputs, batch_nodes: None } => {
+                each(Network::new(architecture, inputs, 0)?, trained)
+            }
             Self::Bank(bank) => each(bank.network()?, trained),
         })
     }
@@ -177,7 +190,10 @@ impl Prepared {
             qdc_nn::to_bytes(&network, configuration)
         }
         Ok(match self {
-            Self::Towers { architecture, inputs } => {
+            Self::Towers { architecture, inputs, batch_nodes: Some(nodes) } => {
+                filled(MiniBatched::new(architecture, inputs, *nodes, 0)?, weights, configuration)
+            }
+            Self::Towers { architecture, inputs, batch_nodes: None } => {
                 filled(Network::new(architecture, inputs, 0)?, weights, configuration)
             }
             Self::Bank(bank) => filled(bank.network()?, weights, configuration),
@@ -191,7 +207,9 @@ impl Prepared {
             Ok(network.forward(Pass::Evaluate).clone())
         }
         match self {
-            Self::Towers { architecture, inputs } => logits(Network::new(architecture, inputs, 0)?, saved),
+            Self::Towers { architecture, inputs, .. } => {
+                logits(Network::new(architecture, inputs, 0)?, saved)
+            }
             Self::Bank(bank) => logits(bank.network()?, saved),
         }
     }

@@ -175,13 +175,14 @@ impl<'a> Rewirings<'a> {
         values: &Hyperparameters,
         classes: usize,
         seed: u64,
+        batch_nodes: Option<usize>,
         results: usize,
         watch: &Watch,
     ) -> Result<Made<'_>, Error> {
         let network = architecture(values, classes);
         let needs = |planned: &[Planned]| {
             let shape = memory::shape(self.dataset, planned.iter().map(|planned| planned.shape).collect());
-            Needs::of(&network, &shape, making(planned, &self.dataset.graph), results)
+            Needs::of(&network, &shape, batch_nodes, making(planned, &self.dataset.graph), results)
         };
         let mut sizing = self.size();
         let mut planned = self.compute(|| self.planned(values, seed, watch))?;
@@ -194,7 +195,8 @@ impl<'a> Rewirings<'a> {
             entries: made.matrix.matrix().entries(),
             symmetric: made.matrix.is_symmetric(),
         });
-        let needs = Needs::of(&network, &memory::shape(self.dataset, shapes.collect()), 0, results);
+        let shape = memory::shape(self.dataset, shapes.collect());
+        let needs = Needs::of(&network, &shape, batch_nodes, 0, results);
         sizing.take(&needs, watch)?;
         Ok(Made { rewired, sizing, needs })
     }

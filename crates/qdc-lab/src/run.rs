@@ -7,7 +7,7 @@ use std::time::Instant;
 use qdc_core::{Metric, Watch};
 use qdc_data::Dataset;
 use qdc_nn::training::{self, Scores, Step, check_split, untrained_classes};
-use qdc_nn::{BatchRun, Criterion, EarlyStopping, Trainer};
+use qdc_nn::{BatchRun, Cpu, Criterion, EarlyStopping, Trainer};
 use serde::{Deserialize, Serialize};
 
 use crate::bank::Learned;
@@ -28,6 +28,10 @@ pub struct Patience {
     pub max_steps: usize,
     /// When to stop before.
     pub stopping: EarlyStopping,
+    /// Vertices in a mini-batch; `None`: all training vertices at once. A step is then a pass over the training
+    /// vertices, with an update for each batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_nodes: Option<usize>,
 }
 
 impl Patience {
@@ -39,13 +43,14 @@ impl Patience {
             NetworkKind::Window => Criterion::Metric,
             NetworkKind::Mlp | NetworkKind::Gcn | NetworkKind::Gat => return Self::default(),
         };
-        Self { max_steps: 400, stopping: EarlyStopping { criterion, ..EarlyStopping::default() } }
+        let stopping = EarlyStopping { criterion, ..EarlyStopping::default() };
+        Self { max_steps: 400, stopping, batch_nodes: None }
     }
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { max_steps: 1000, stopping: EarlyStopping::default() }
+        Self { max_steps: 1000, stopping: EarlyStopping::default(), batch_nodes: None }
     }
 }
 
@@ -104,6 +109,9 @@ impl Training<'_> {
         if let Some(&split) = splits.iter().find(absent).or(none) {
             let (dataset, splits) = (dataset.name.clone(), dataset.splits.len());
             return Err(Error::NoSuchSplit { split, dataset, splits });
+        }
+        if self.patience.batch_nodes.is_some() && self.hyperparameters.model().is_bank() {
+            return Err(Error::NoBatches { model: self.hyperparameters.model().to_string() });
         }
         for &number in splits {
             check_split(&dataset.splits[number], number, &dataset.labels, dataset.classes, metric)?;
@@ -204,6 +212,7 @@ pub fn train(
     let start = Instant::now();
     let Training { dataset, hyperparameters, seeds, splits, patience, metric, keep } = *training;
     training.check()?;
+    let trainer = if patience.batch_nodes.is_some() { &Cpu } else { trainer }; // batches are cut on the CPU
     let mut notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
     let mut rewiring_seconds = 0.0;
@@ -230,6 +239,7 @@ pub fn train(
             dataset.classes,
             rewirings,
             seeds[0],
+            patience.batch_nodes,
             runs.len(),
             results,
             trainer,

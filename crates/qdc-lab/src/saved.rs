@@ -343,7 +343,7 @@ impl SavedModel {
         }
         let rewirings = Rewirings::new(dataset).with_resources(resources.clone());
         let SavedConfiguration { classes, seed, .. } = self.configuration;
-        let ready = Prepared::ready(&values, dataset, classes, &rewirings, seed, 1, 0, &Cpu, watch)?;
+        let ready = Prepared::ready(&values, dataset, classes, &rewirings, seed, None, 1, 0, &Cpu, watch)?;
         Ok(Prediction { logits: ready.prepared.predict(&self.saved)?, sets: None })
     }
 }

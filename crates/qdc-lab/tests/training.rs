@@ -100,7 +100,7 @@ fn metric_and_criterion_decide_which_step_counts() {
                 hyperparameters: &values,
                 seeds: &[7],
                 splits: &[1],
-                patience: Patience { max_steps: 60, stopping },
+                patience: Patience { max_steps: 60, stopping, batch_nodes: None },
                 metric,
                 keep: Keep { curve: true, ..Keep::default() },
             };

@@ -7,13 +7,19 @@
 //! ```
 //! (Kingma, Ba 2015, algorithm 1; the decay is part of the gradient, as in PyTorch's `Adam`, not apart from it.)
 
+use rayon::prelude::*;
+
 use crate::aligned::Aligned;
 use crate::hardware::{Loops, dispatch};
+use crate::matrix::LANES;
+use crate::parallel::part;
 use crate::{Group, Real};
 
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
+/// Multiplications that take the time of moving one weight, about.
+const OPERATIONS: usize = 8;
 /// Weights and first moments below this become 0. The decay drives weights that no training vertex uses down there, to
 /// numbers too small for the processor's fast path: an evaluation on Cornell took 0.8 ms with them, 0.06 ms without.
 const NEGLIGIBLE: f64 = 1e-30;
@@ -50,15 +56,26 @@ impl<T: Real> Adam<T> {
         self.steps += 1;
         let Self { groups, steps, first, second } = self;
         for Group { range, learning_rate, weight_decay } in groups.iter() {
-            dispatch(Step {
-                rate: learning_rate / (1.0 - BETA_1.powi(*steps)),
-                root: 1.0 / (1.0 - BETA_2.powi(*steps)).sqrt(),
-                decay: *weight_decay,
-                weights: &mut weights[range.clone()],
-                gradient: &gradient[range.clone()],
-                first: &mut first[range.clone()],
-                second: &mut second[range.clone()],
-            });
+            let step = |weights: &mut [T], gradient: &[T], first: &mut [T], second: &mut [T]| {
+                dispatch(Step {
+                    rate: learning_rate / (1.0 - BETA_1.powi(*steps)),
+                    root: 1.0 / (1.0 - BETA_2.powi(*steps)).sqrt(),
+                    decay: *weight_decay,
+                    weights,
+                    gradient,
+                    first,
+                    second,
+                });
+            };
+            let (weights, gradient) = (&mut weights[range.clone()], &gradient[range.clone()]);
+            let (first, second) = (&mut first[range.clone()], &mut second[range.clone()]);
+            let Some(size) = part(weights.len(), (2 * LANES, 1 << 12), OPERATIONS * weights.len()) else {
+                step(weights, gradient, first, second);
+                continue;
+            };
+            let moments = first.par_chunks_mut(size).zip(second.par_chunks_mut(size));
+            let numbers = weights.par_chunks_mut(size).zip(gradient.par_chunks(size));
+            numbers.zip(moments).for_each(|((w, g), (m, v))| step(w, g, m, v));
         }
     }
 }

@@ -30,6 +30,14 @@ impl<T: Real> Aligned<T> {
     }
 }
 
+impl<T: Real> From<&[T]> for Aligned<T> {
+    fn from(values: &[T]) -> Self {
+        let mut array = Self::zeros(values.len());
+        array.copy_from_slice(values);
+        array
+    }
+}
+
 /// Where a line begins within the first `spare` numbers of `room`. It may not be known (the documentation of
 /// `align_offset` allows that): then the array just is not aligned.
 fn first_of_line<T>(room: &[T], spare: usize) -> usize {

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use qdc_core::{Split, Watch};
 use rayon::prelude::*;
 
 use crate::bank::{self, BankArchitecture, BankInputs};
+use crate::parallel::InTraining;
 use crate::training::{CPU, Keep, Schedule, Scores, Trained, train_split};
 use crate::{Architecture, Error, Inputs};
 
@@ -95,7 +96,8 @@ pub trait Trainer: fmt::Debug + Sync {
     ) -> Result<Vec<Option<Trained<f32>>>, Error>;
 }
 
-/// Trains run after run on rayon's current pool, as many at a time as it has threads.
+/// Trains run after run on rayon's current pool, as many at a time as it has threads; where fewer runs than
+/// threads are left, the loops within a run use the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cpu;
 
@@ -111,15 +113,12 @@ impl Trainer for Cpu {
         on_end: &(dyn Fn(&Scores) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Option<Trained<f32>>>, Error> {
         let Batch { trainee, labels, runs, schedule, keep } = *batch;
-        let stop = AtomicBool::new(false);
+        let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
         let train = |run: &BatchRun<'_>| {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
             let BatchRun { split, number, seed } = *run;
             let trained = match trainee {
                 Trainee::Towers { architecture, inputs } => {
-                    train_split(architecture, inputs, labels, split, number, schedule, seed, keep, watch)?
+                    train_split(architecture, inputs, labels, split, number, schedule, seed, keep, watch)
                 }
                 Trainee::Bank { architecture, inputs } => bank::train_split(
                     architecture,
@@ -131,13 +130,28 @@ impl Trainer for Cpu {
                     seed,
                     keep,
                     watch,
-                )?,
+                ),
             };
-            if on_end(&trained.scores).is_break() {
+            if trained.as_ref().map_or(true, |trained| on_end(&trained.scores).is_break()) {
                 stop.store(true, Ordering::Relaxed);
             }
-            Ok(Some(trained))
+            trained
         };
-        runs.par_iter().with_max_len(1).map(train).collect()
+        let workers = rayon::current_num_threads().min(runs.len());
+        let workers: Vec<InTraining> = (0..workers).map(|_| InTraining::begin()).collect();
+        let work = |_one: InTraining| {
+            let mut finished = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(run) = runs.get(at) else { break };
+                finished.push((at, train(run)?));
+            }
+            Ok(finished)
+        };
+        let finished: Vec<Vec<_>> =
+            workers.into_par_iter().with_max_len(1).map(work).collect::<Result<_, Error>>()?;
+        let mut results: Vec<Option<Trained<f32>>> = runs.iter().map(|_| None).collect();
+        finished.into_iter().flatten().for_each(|(at, trained)| results[at] = Some(trained));
+        Ok(results)
     }
 }

@@ -32,7 +32,12 @@ impl<'a, T: Real> Builder<'a, T> {
         let mut chain = Chain::of_features(self.inputs.nodes());
         let matrix = self.inputs.matrices.get(number);
         let mut input = None; // the columns of the layer before; none: the features are sparse
-        if let InputFeatures::Dense(features) = &self.inputs.features {
+        let precomputed = self.inputs.precomputed(number);
+        let dense = match &self.inputs.features {
+            InputFeatures::Dense(features) => Some(precomputed.unwrap_or(features)),
+            InputFeatures::Sparse(_) => None,
+        };
+        if let Some(features) = dense {
             let stream = self.stream();
             let layer = DenseFeatures::new(Arc::clone(features), tower.dropout, stream);
             chain.push(layer, &mut self.placement, "");
@@ -46,9 +51,10 @@ impl<'a, T: Real> Builder<'a, T> {
                 Kind::Mlp | Kind::Gcn => Width::single(width),
             };
             let matrix = || Arc::clone(matrix.expect("a matrix for each tower"));
+            let propagates = tower.kind == Kind::Gcn && (depth > 0 || precomputed.is_none());
             // M (x W) = (M x) W: the narrower of the two is propagated.
             let narrower = input.filter(|input: &Width| input.stride() < transformed.stride());
-            if let (Kind::Gcn, Some(input)) = (tower.kind, narrower) {
+            if let (true, Some(input)) = (propagates, narrower) {
                 chain.push(Propagate::new(matrix(), input), &mut self.placement, &scope);
             }
             match (input, &self.inputs.features) {
@@ -65,7 +71,7 @@ impl<'a, T: Real> Builder<'a, T> {
                 }
             }
             match tower.kind {
-                Kind::Gcn if narrower.is_none() => {
+                Kind::Gcn if propagates && narrower.is_none() => {
                     chain.push(Propagate::new(matrix(), transformed), &mut self.placement, &scope);
                 }
                 Kind::Mlp | Kind::Gcn => {}

@@ -5,7 +5,10 @@
 //! those are loops of our own: a few rows of the result stay in registers while the rows of the right side
 //! stream by (bench/train/RESULTS.md).
 
+use std::ops::Range;
+
 use crate::hardware::{Loops, dispatch, gemm};
+use crate::parallel::{for_rows, sum_over_blocks};
 use crate::sparse::{accumulate, tile};
 use crate::{Matrix, Real};
 
@@ -36,6 +39,17 @@ impl<'a, T: Real> View<'a, T> {
             column_step: self.row_step,
         }
     }
+
+    /// Some of the rows.
+    fn rows(self, rows: Range<usize>) -> Self {
+        let start = (rows.start * self.row_step).min(self.values.len());
+        Self { rows: rows.len(), values: &self.values[start..], ..self }
+    }
+
+    /// Some of the columns.
+    fn columns(self, columns: Range<usize>) -> Self {
+        self.transposed().rows(columns).transposed()
+    }
 }
 
 impl<'a, T: Real> From<&'a Matrix<T>> for View<'a, T> {
@@ -45,9 +59,25 @@ impl<'a, T: Real> From<&'a Matrix<T>> for View<'a, T> {
 }
 
 /// `out = left * right`, rows of `out` one after the other.
+///
+/// Rows of `out` may come from several threads. Where the inner size is large (a gradient of weights: a sum over
+/// all vertices), the sum is taken in blocks.
 pub(crate) fn product<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]) {
+    /// The fewest rows of a part: `gemm` orders its sums otherwise below 65.
+    const LEAST: usize = 128;
     assert_eq!(left.columns, right.rows, "inner sizes of a product");
     assert_eq!(out.len(), left.rows * right.columns, "size of a product");
+    let work = out.len().saturating_mul(left.columns);
+    sum_over_blocks(out, left.columns, work, |inner, out| {
+        let (left, right) = (left.columns(inner.clone()), right.rows(inner.clone()));
+        let work = out.len().saturating_mul(inner.len());
+        for_rows(out, right.columns, (8, LEAST), work, |first, out| {
+            product_of_part(left.rows(first..first + out.len() / right.columns), right, out);
+        });
+    });
+}
+
+fn product_of_part<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]) {
     match (right.column_step, right.columns) {
         (1, 8) => dispatch(Narrow::<T, 8, 8> { left, right, out }),
         (1, 16) => dispatch(Narrow::<T, 16, 8> { left, right, out }),
@@ -70,7 +100,7 @@ impl<T: Real, const W: usize, const R: usize> Loops for Narrow<'_, T, W, R> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Self { left, right, out } = self;
-        let right = right.values.as_chunks::<W>().0;
+        let right = &right.values.as_chunks::<W>().0[..right.rows];
         if left.column_step == 1 {
             rows::<T, W, R, FUSED>(left, right, out);
         } else {

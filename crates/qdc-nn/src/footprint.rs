@@ -5,8 +5,9 @@
 
 use crate::Width;
 use crate::architecture::{Architecture, Combinator, Kind, Tower};
-use crate::inputs::REORDER_FROM;
+use crate::inputs::{REORDER_FROM, is_precomputed};
 use crate::layers::GROUP;
+use crate::mini_batch::reach;
 use crate::propagation::{DENSE_ABOVE, ENTRIES_FOR_TILES};
 use crate::sparse::Tiles;
 
@@ -57,6 +58,40 @@ pub struct Footprint {
 impl Footprint {
     /// Counts what `architecture` takes over inputs of this shape, in single precision.
     pub fn of(architecture: &Architecture, shape: &Shape) -> Self {
+        Self::count(architecture, shape, false)
+    }
+
+    /// The same in mini-batches of so many vertices. What a batch reaches is counted by the mean row of the
+    /// matrices: batches that meet hubs take more.
+    pub fn in_batches(architecture: &Architecture, shape: &Shape, batch_nodes: usize) -> Self {
+        let dense = shape.feature_entries.is_none();
+        let reach = |tower: &Tower| reach(tower, is_precomputed(tower, dense, shape.nodes, true));
+        let furthest = architecture.towers.iter().map(reach).max().unwrap_or(0);
+        let share = |part: usize, of: usize| of.div_ceil(shape.nodes.max(1)).saturating_mul(part);
+        let all: usize = shape.matrices.iter().map(|matrix| share(1, matrix.entries)).sum();
+        let (mut field, mut rows) = (batch_nodes.min(shape.nodes), 0);
+        for _ in 0..furthest {
+            rows = field;
+            field = field.saturating_mul(all.max(1)).saturating_add(field).min(shape.nodes);
+        }
+        let of_rows = |matrix: &MatrixShape| {
+            let entries = share(rows, matrix.entries).min(matrix.entries);
+            MatrixShape { entries, symmetric: false }
+        };
+        let reached = Shape {
+            nodes: field,
+            features: shape.features,
+            feature_entries: shape.feature_entries.map(|entries| share(field, entries)),
+            matrices: shape.matrices.iter().map(of_rows).collect(),
+        };
+        let batch = Self::count(architecture, &reached, true);
+        let logits = NUMBER * shape.nodes as u64 * Width::single(architecture.classes).stride() as u64;
+        let run = batch.of_runs(1) + 2 * batch.weights + logits + INDEX * shape.nodes as u64;
+        Self { run, ..Self::count(architecture, shape, true) }
+    }
+
+    fn count(architecture: &Architecture, shape: &Shape, in_batches: bool) -> Self {
+        let mut propagated = 0;
         let mut run = Run { nodes: shape.nodes as u64, numbers: 0, parameters: 0, bytes: 0 };
         let classes = Width::single(architecture.classes);
         let (features, mut matrices) = (features(shape), 0);
@@ -65,7 +100,10 @@ impl Footprint {
         for (number, tower) in architecture.towers.iter().enumerate() {
             let matrix = shape.matrices.get(number).copied();
             let entries = matrix.map_or(0, |matrix| matrix.entries);
-            ends.push(run.tower(tower, shape, entries as u64));
+            let dense = shape.feature_entries.is_none();
+            let precomputed = matrix.is_some() && is_precomputed(tower, dense, shape.nodes, in_batches);
+            propagated += if precomputed { features } else { 0 };
+            ends.push(run.tower(tower, shape, entries as u64, precomputed));
             if let Some(MatrixShape { symmetric, .. }) = matrix {
                 matrices += propagation(shape.nodes, entries) * if symmetric { 1 } else { 2 };
                 largest = largest.max(rows_form(shape.nodes, entries));
@@ -89,15 +127,16 @@ impl Footprint {
                 run.activations(classes, 2); // their sum
             }
         }
-        let reordered = shape.nodes >= REORDER_FROM && !shape.matrices.is_empty();
+        let reordered = !in_batches && shape.nodes >= REORDER_FROM && !shape.matrices.is_empty();
         if reordered {
             run.activations(classes, 2); // logits in the order of the vertices
+            run.bytes += INDEX * shape.nodes as u64; // and that order
         }
         // In the order of the vertices first, then in the network's; a matrix is compared with its transpose.
         let copies = if reordered { 2 } else { 1 };
         Self {
-            preparing: copies * (features + matrices) + largest,
-            shared: features + matrices + columns,
+            preparing: copies * (features + matrices) + largest + propagated,
+            shared: features + matrices + columns + propagated,
             passing: columns, // before they are transposed
             run: NUMBER * (run.numbers + 4 * run.parameters) + run.bytes, // weights, gradient, two moments
             weights: NUMBER * run.parameters,
@@ -131,7 +170,7 @@ impl Run {
     }
 
     /// The layers of a tower, as `Builder::tower` sets them up; gives its last width.
-    fn tower(&mut self, tower: &Tower, shape: &Shape, entries: u64) -> Width {
+    fn tower(&mut self, tower: &Tower, shape: &Shape, entries: u64, precomputed: bool) -> Width {
         let dense = Width::single(shape.features);
         let mut input = None;
         if shape.feature_entries.is_none() {
@@ -143,8 +182,9 @@ impl Run {
                 Kind::Gat { heads, .. } => Width::blocks(heads, width),
                 Kind::Mlp | Kind::Gcn => Width::single(width),
             };
+            let propagates = tower.kind == Kind::Gcn && (depth > 0 || !precomputed);
             let narrower = input.filter(|input: &Width| input.stride() < transformed.stride());
-            if let (Kind::Gcn, Some(input)) = (tower.kind, narrower) {
+            if let (true, Some(input)) = (propagates, narrower) {
                 self.activations(input, if depth == 0 { 1 } else { 2 });
             }
             match (input, shape.feature_entries) {
@@ -160,7 +200,7 @@ impl Run {
             self.activations(transformed, 2);
             let mut output = transformed;
             match tower.kind {
-                Kind::Gcn if narrower.is_none() => self.activations(transformed, 2),
+                Kind::Gcn if propagates && narrower.is_none() => self.activations(transformed, 2),
                 Kind::Mlp | Kind::Gcn => {}
                 Kind::Gat { heads, .. } => {
                     if depth + 1 == tower.widths.len() {

@@ -86,9 +86,15 @@ pub(crate) fn gemm<T: Real>(left: View<'_, T>, right: View<'_, T>, out: &mut [T]
     if out.is_empty() {
         return;
     }
-    // SAFETY: both views were checked to hold rows * columns values, their steps address exactly those (`new`,
-    // `transposed`), `out` holds left.rows * right.columns values and, being `&mut`, overlaps neither;
-    // `read_dst` is false, so `out` is only written.
+    if left.columns == 0 {
+        return out.fill(T::ZERO);
+    }
+    for view in [left, right] {
+        let last = (view.rows - 1) * view.row_step + (view.columns - 1) * view.column_step;
+        assert!(last < view.values.len(), "the last entry of a factor lies within its values");
+    }
+    // SAFETY: all entries of both views lie within their values, as was just checked; `out` holds left.rows *
+    // right.columns values and, being `&mut`, overlaps neither; `read_dst` is false, so `out` is only written.
     unsafe {
         gemm::gemm(
             left.rows,

@@ -35,6 +35,11 @@ pub trait Learner<T: Real> {
     /// The logits: a row for each vertex, a column for each class.
     fn forward(&mut self, pass: Pass) -> &Matrix<T>;
 
+    /// The logits without dropout, of the vertices in `sets` at least.
+    fn evaluate(&mut self, _sets: &[&[u32]]) -> &Matrix<T> {
+        self.forward(Pass::Evaluate)
+    }
+
     /// The loss on `vertices`, and its gradient with respect to every parameter, which is kept.
     fn loss_and_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64;
 

@@ -13,6 +13,8 @@ use crate::builder::{Builder, last_activation};
 use crate::chain::{Chain, Placed, Placement};
 use crate::layers::{Activate, Pass, Start};
 use crate::loss::{cross_entropy, cross_entropy_with_gradient};
+use crate::matrix::LANES;
+use crate::parallel::for_rows;
 use crate::random::{derive, uniform};
 use crate::{Adam, Error, Inputs, Learner, Matrix, Program, Real, Width};
 
@@ -40,6 +42,8 @@ struct Join<T> {
 /// Logits and their gradient in the order of the vertices.
 struct Outside<T> {
     order: Arc<[u32]>,
+    /// The row of each vertex: the order the other way round.
+    row_of: Vec<u32>,
     logits: Matrix<T>,
     d_logits: Matrix<T>,
 }
@@ -74,10 +78,10 @@ impl<T: Real> Network<T> {
         let zeros = |width| Matrix::zeros(inputs.nodes(), width);
         let width = towers[0].width();
         let join = architecture.combinator.map(|_| Join { sum: zeros(width), d_sum: zeros(width), readout });
-        let outside = inputs.order.clone().map(|order| Outside {
-            order,
-            logits: zeros(classes),
-            d_logits: zeros(classes),
+        let outside = inputs.order.clone().map(|order| {
+            let mut row_of = vec![0; order.len()];
+            order.iter().enumerate().for_each(|(row, &vertex)| row_of[vertex as usize] = row as u32);
+            Outside { order, row_of, logits: zeros(classes), d_logits: zeros(classes) }
         });
         let Placement { parameters, length } = builder.placement;
         let weights = Aligned::zeros(length);
@@ -142,15 +146,7 @@ impl<T: Real> Learner<T> for Network<T> {
         let logits = match &mut self.join {
             None => self.towers[0].output(),
             Some(Join { sum, readout, .. }) => {
-                let (first, second) = (self.towers[0].output().values(), self.towers[1].output().values());
-                for ((sum, &a), &b) in sum.values_mut().iter_mut().zip(first).zip(second) {
-                    *sum = a + b;
-                }
-                for tower in &self.towers[2..] {
-                    for (sum, &term) in sum.values_mut().iter_mut().zip(tower.output().values()) {
-                        *sum += term;
-                    }
-                }
+                add(&self.towers, sum);
                 match readout {
                     None => sum,
                     Some((relu, chain)) => {
@@ -164,9 +160,8 @@ impl<T: Real> Learner<T> for Network<T> {
         match &mut self.outside {
             None => logits,
             Some(outside) => {
-                for (row, &vertex) in outside.order.iter().enumerate() {
-                    outside.logits.row_mut(vertex as usize).copy_from_slice(logits.row(row));
-                }
+                let Outside { row_of, logits: out, .. } = outside;
+                copy_rows(logits, out, |vertex| row_of[vertex]);
                 &outside.logits
             }
         }
@@ -181,11 +176,9 @@ impl<T: Real> Learner<T> for Network<T> {
         };
         let loss = match &mut self.outside {
             None => cross_entropy_with_gradient(logits, labels, vertices, d_logits),
-            Some(Outside { order, logits, d_logits: d_outside }) => {
+            Some(Outside { order, logits, d_logits: d_outside, .. }) => {
                 let loss = cross_entropy_with_gradient(logits, labels, vertices, d_outside);
-                for (row, &vertex) in order.iter().enumerate() {
-                    d_logits.row_mut(row).copy_from_slice(d_outside.row(vertex as usize));
-                }
+                copy_rows(d_outside, d_logits, |row| order[row]);
                 loss
             }
         };
@@ -204,6 +197,30 @@ impl<T: Real> Learner<T> for Network<T> {
         }
         loss
     }
+}
+
+/// The sum of the outputs of several towers.
+fn add<T: Real>(towers: &[Chain<T>], sum: &mut Matrix<T>) {
+    let each = |terms: &[T], sum: &mut Matrix<T>, add: fn(&mut T, T)| {
+        for_rows(sum.values_mut(), LANES, (1, 1 << 12), terms.len(), |first, sum| {
+            sum.iter_mut().zip(&terms[first * LANES..]).for_each(|(sum, &term)| add(sum, term));
+        });
+    };
+    each(towers[0].output().values(), sum, |sum, term| *sum = term);
+    for tower in &towers[1..] {
+        each(tower.output().values(), sum, |sum, term| *sum += term);
+    }
+}
+
+/// Row i of `to` becomes row `source(i)` of `from`.
+fn copy_rows<T: Real>(from: &Matrix<T>, to: &mut Matrix<T>, source: impl Fn(usize) -> u32 + Sync) {
+    let stride = to.stride();
+    let work = 8 * to.values().len(); // the rows lie all over memory
+    for_rows(to.values_mut(), stride, (1, 1 << 10), work, |first, to| {
+        for (at, to) in to.chunks_exact_mut(stride).enumerate() {
+            to.copy_from_slice(from.row(source(first + at) as usize));
+        }
+    });
 }
 
 /// Starts parameters from `seed`, each by its own rule.

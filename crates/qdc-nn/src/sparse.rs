@@ -10,6 +10,7 @@ use qdc_core::Csr;
 
 use crate::hardware::{Loops, dispatch, multiply_add};
 use crate::matrix::LANES;
+use crate::parallel::for_rows;
 use crate::{Real, Width};
 
 /// Sparse rows, borrowed.
@@ -18,6 +19,23 @@ pub(crate) struct SparseRows<'a, T> {
     pub(crate) pointers: &'a [usize],
     pub(crate) indices: &'a [u32],
     pub(crate) values: &'a [T],
+}
+
+impl<'a, T> SparseRows<'a, T> {
+    /// Number of rows.
+    fn rows(&self) -> usize {
+        self.pointers.len() - 1
+    }
+
+    /// Multiplications of a product with rows of this width.
+    fn work(&self, width: Width) -> usize {
+        (self.pointers[self.rows()] - self.pointers[0]) * width.stride()
+    }
+
+    /// Some of the rows.
+    fn part(self, rows: Range<usize>) -> Self {
+        Self { pointers: &self.pointers[rows.start..=rows.end], ..self }
+    }
 }
 
 impl<'a, T: Real> From<&'a Csr<T>> for SparseRows<'a, T> {
@@ -83,12 +101,12 @@ pub(crate) fn accumulate<T: Real, const W: usize, const FUSED: bool>(
 
 /// Y = S X: row i of Y is the sum over entries (j, s) of row i of S of s X_j.
 pub(crate) fn gather<T: Real>(sparse: SparseRows<'_, T>, x: &[T], width: Width, y: &mut [T]) {
-    assert_eq!(
-        y.len(),
-        (sparse.pointers.len() - 1) * width.stride(),
-        "one row of output for each sparse row"
-    );
-    dispatch(Gather { sparse, x, width, y });
+    assert_eq!(y.len(), sparse.rows() * width.stride(), "one row of output for each sparse row");
+    let stride = width.stride();
+    for_rows(y, stride, (1, 32), sparse.work(width), |first, y| {
+        let sparse = sparse.part(first..first + y.len() / stride);
+        dispatch(Gather { sparse, x, width, y });
+    });
 }
 
 struct Gather<'a, T> {
@@ -105,7 +123,7 @@ impl<T: Real> Loops for Gather<'_, T> {
     fn run<const FUSED: bool>(self) {
         let Self { sparse, x, width, y } = self;
         let stride = width.stride();
-        for rows in portions(sparse.pointers.len() - 1, x) {
+        for rows in portions(sparse.rows(), x) {
             let pointers = &sparse.pointers[rows.start..=rows.end];
             let y = &mut y[rows.start * stride..rows.end * stride];
             for_tiles!(width.occupied(), |offset, W| {
@@ -124,9 +142,18 @@ impl<T: Real> Loops for Gather<'_, T> {
 
 /// Y = S^T X, where Y is set to 0 first: every entry (i, j, s) of S adds s X_i to row j of Y.
 pub(crate) fn scatter<T: Real>(sparse: SparseRows<'_, T>, x: &[T], width: Width, y: &mut [T]) {
-    assert_eq!(x.len(), (sparse.pointers.len() - 1) * width.stride(), "one row of input for each sparse row");
+    assert_eq!(x.len(), sparse.rows() * width.stride(), "one row of input for each sparse row");
     y.fill(T::ZERO);
-    dispatch(Scatter { sparse, x, width, y });
+    let (stride, columns) = (width.stride(), y.len() / width.stride());
+    for_rows(y, stride, (1, 32), sparse.work(width), |first, y| {
+        let rows = y.len() / stride;
+        if rows == columns {
+            dispatch(Scatter { sparse, x, width, y, columns: None });
+        } else {
+            let columns = first as u32..(first + rows) as u32;
+            dispatch(Scatter { sparse, x, width, y, columns: Some(columns) });
+        }
+    });
 }
 
 struct Scatter<'a, T> {
@@ -134,6 +161,8 @@ struct Scatter<'a, T> {
     x: &'a [T],
     width: Width,
     y: &'a mut [T],
+    /// The columns of S whose rows of Y are asked for, where that is not all of them. Columns ascend in a row.
+    columns: Option<Range<u32>>,
 }
 
 impl<T: Real> Loops for Scatter<'_, T> {
@@ -141,17 +170,24 @@ impl<T: Real> Loops for Scatter<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Self { sparse, x, width, y } = self;
+        let Self { sparse, x, width, y, columns } = self;
         let stride = width.stride();
-        for rows in portions(sparse.pointers.len() - 1, y) {
+        let first = columns.as_ref().map_or(0, |columns| columns.start);
+        for rows in portions(sparse.rows(), y) {
             let pointers = &sparse.pointers[rows.start..=rows.end];
             let x = &x[rows.start * stride..rows.end * stride];
             for_tiles!(width.occupied(), |offset, W| {
                 for (ends, x) in pointers.windows(2).zip(x.chunks_exact(stride)) {
-                    let entries = ends[0]..ends[1];
+                    let mut entries = ends[0]..ends[1];
+                    if let Some(columns) = &columns {
+                        let own = &sparse.indices[entries.clone()];
+                        let place = |column: u32| ends[0] + own.partition_point(|&j| j < column);
+                        entries = place(columns.start)..place(columns.end);
+                    }
                     let row = *tile::<T, W>(x, offset);
                     for (&j, &value) in sparse.indices[entries.clone()].iter().zip(&sparse.values[entries]) {
-                        accumulate::<T, W, FUSED>(tile_mut(y, j as usize * stride + offset), value, &row);
+                        let at = (j - first) as usize * stride + offset;
+                        accumulate::<T, W, FUSED>(tile_mut(y, at), value, &row);
                     }
                 }
             });
@@ -224,12 +260,17 @@ impl<T: Real> Tiles<T> {
     pub(crate) fn gather(&self, x: &[T], width: Width, y: &mut [T]) {
         assert_eq!(y.len(), self.rows * width.stride(), "one row of output for each sparse row");
         y.fill(T::ZERO);
-        dispatch(GatherTiles { tiles: self, x, width, y });
+        let stride = width.stride();
+        for_rows(y, stride, (1, 64), self.values.len() * stride, |first, y| {
+            dispatch(GatherTiles { tiles: self, first, x, width, y });
+        });
     }
 }
 
+/// The rows of a product from `first` on.
 struct GatherTiles<'a, T> {
     tiles: &'a Tiles<T>,
+    first: usize,
     x: &'a [T],
     width: Width,
     y: &'a mut [T],
@@ -240,13 +281,14 @@ impl<T: Real> Loops for GatherTiles<'_, T> {
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Self { tiles, x, width, y } = self;
+        let Self { tiles, first, x, width, y } = self;
         let stride = width.stride();
         if tiles.rows == 0 {
             return;
         }
         for (strip, x) in x.chunks(Tiles::<T>::COLUMNS * stride).enumerate() {
-            let cells = &tiles.cells[strip * tiles.rows..=(strip + 1) * tiles.rows];
+            let start = strip * tiles.rows + first;
+            let cells = &tiles.cells[start..=start + y.len() / stride];
             for (ends, y) in cells.windows(2).zip(y.chunks_exact_mut(stride)) {
                 let indices = &tiles.indices[ends[0] as usize..ends[1] as usize];
                 let values = &tiles.values[ends[0] as usize..ends[1] as usize];

@@ -1,4 +1,4 @@
-//! Training one split: full batches, Adam, early stopping, the best step kept.
+//! Training one split: full batches or mini-batches, Adam, early stopping, the best step kept.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::early_stopping::{EarlyStopping, Validation, Verdict};
 use crate::layers::Pass;
 use crate::loss::cross_entropy;
+use crate::mini_batch::{MiniBatched, batches};
 use crate::random::derive;
 use crate::scorer::{Scorer, defined_on};
 use crate::{Adam, Architecture, Error, Inputs, Learner, Network, Real};
@@ -29,6 +30,9 @@ pub struct Schedule {
     pub stopping: EarlyStopping,
     /// What the scores are measured by.
     pub metric: Metric,
+    /// Vertices in a mini-batch; `None`: all training vertices at once. A step is a pass over the training
+    /// vertices, with an update for each batch.
+    pub batch_nodes: Option<usize>,
 }
 
 /// The scores of one split: those of its best step, by the metric of the schedule; 0 if no step had a finite
@@ -116,8 +120,13 @@ pub fn train_split<T: Real>(
     keep: Keep,
     watch: &Watch,
 ) -> Result<Trained<T>, Error> {
-    let mut network = Network::new(architecture, inputs, start_seed(seed, number))?;
-    train_learner(&mut network, architecture.classes, labels, split, number, schedule, seed, keep, watch)
+    let (start, classes) = (start_seed(seed, number), architecture.classes);
+    if let Some(nodes) = schedule.batch_nodes {
+        let mut network = MiniBatched::new(architecture, inputs, nodes, start)?;
+        return train_learner(&mut network, classes, labels, split, number, schedule, seed, keep, watch);
+    }
+    let mut network = Network::new(architecture, inputs, start)?;
+    train_learner(&mut network, classes, labels, split, number, schedule, seed, keep, watch)
 }
 
 /// The seed of the first weights of a split under the seed of a run.
@@ -153,10 +162,25 @@ pub fn train_learner<T: Real>(
     let (mut weights, mut curve) = (None, Vec::new());
     let phase = watch.phase(&format!("split {number}"), schedule.max_steps as u64);
     for step in 1..=schedule.max_steps {
-        let pass = Pass::Train { seed: derive(stream, step as u64) };
-        let train_loss = network.loss_and_gradient(labels, split.train(), pass);
-        network.update(&mut adam);
-        let logits = network.forward(Pass::Evaluate);
+        let drawn = derive(stream, step as u64);
+        let train_loss = match schedule.batch_nodes {
+            None => {
+                let loss = network.loss_and_gradient(labels, split.train(), Pass::Train { seed: drawn });
+                network.update(&mut adam);
+                loss
+            }
+            Some(nodes) => {
+                let mut sum = 0.0;
+                for (batch, vertices) in batches(split.train(), nodes, drawn).iter().enumerate() {
+                    let pass = Pass::Train { seed: derive(drawn, 1 + batch as u64) };
+                    sum += vertices.len() as f64 * network.loss_and_gradient(labels, vertices, pass);
+                    network.update(&mut adam);
+                    watch.check()?;
+                }
+                sum / split.train().len() as f64
+            }
+        };
+        let logits = network.evaluate(&[split.train(), split.validation(), split.test()]);
         let mut score = |vertices| scorer.score(logits, labels, vertices);
         let loss = cross_entropy(logits, labels, split.validation());
         scores.steps = step;

@@ -9,15 +9,13 @@ use super::sink::Sink;
 use super::{BuiltKernel, Plan, Recipe, Resources, Route, Shard, Spectra, finish, local, shard};
 use crate::hash::ContentHash;
 use crate::sparsify::{Row, Rule};
-use crate::{Error, Graph, Pairs, Sparsify, Transition, Watch};
+use crate::{Error, Graph, Pairs, Remedy, Sparsify, Transition, Watch, defaults};
 
 /// Bytes of a kept entry: column and value, twice, as rows are gathered and then joined.
 const BYTES_PER_ENTRY: u64 = 2 * 12;
 /// Rows made to learn how many entries a threshold keeps, and what is added to their mean.
 const SAMPLED_ROWS: usize = 256;
 const STANDARD_ERRORS: f64 = 4.0;
-/// The accuracy that is offered where an exact kernel takes more than an hour.
-const ADVISED_ACCURACY: f64 = 1e-4;
 /// Operations that one thread does in a second, about, for what is told and never for what is decided: on panels
 /// within the cache, on those of more vertices than this, and by the local route.
 const PACE: f64 = 1e10;
@@ -94,12 +92,14 @@ fn advise(problem: &Problem<'_>, flops: f64, watch: &Watch) {
     if hours < 1.0 || on_device || problem.recipe.accuracy.is_some() {
         return;
     }
-    if let Some(local) = local::estimate(problem, ADVISED_ACCURACY).filter(|&local| local < flops) {
+    if let Some(local) = local::estimate(problem, defaults::ACCURACY).filter(|&local| local < flops) {
         let minutes = (local / (LOCAL_PACE * threads) / 60.0).ceil();
-        watch.note(&format!(
-            "this takes about {hours:.0} hours; --solver local --accuracy {ADVISED_ACCURACY:e} makes the large entries, \
-             right to about that, in about {minutes:.0} minutes"
-        ));
+        let message = format!(
+            "this takes about {hours:.0} hours; the large entries alone, right to about {:e}, take about {minutes:.0} \
+             minutes",
+            defaults::ACCURACY
+        );
+        watch.advise(&message, Remedy::LargeEntries);
     }
 }
 

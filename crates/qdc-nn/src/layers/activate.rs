@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::{Parameter, Pass, Start};
 use crate::hardware::{Loops, dispatch};
+use crate::parallel::{BLOCK, add_in_order, for_each, for_rows};
 use crate::program::{ActivateStage, Dropout};
 use crate::random::Mask;
 use crate::{Matrix, Real, Width};
@@ -11,6 +12,9 @@ use crate::{Matrix, Real, Width};
 /// Rows that are taken through all steps before the next ones: they stay in the first-level cache, and whole
 /// blocks of a mask lie in them.
 const ROWS: usize = 8;
+
+/// Multiplications that take the time of one entry, about: of its mask, mostly.
+const OPERATIONS: usize = 8;
 
 /// The non-linearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +103,10 @@ impl Activate {
     pub fn forward<T: Real>(&mut self, theta: &[T], y: &mut Matrix<T>, pass: Pass) {
         self.mask = pass.mask(self.dropout, self.stream);
         let (activation, mask, stride) = (self.activation, self.mask, self.width.stride());
-        dispatch(Forward { activation, mask, stride, bias: theta, y: y.values_mut() });
+        let work = OPERATIONS * y.values().len();
+        for_rows(y.values_mut(), stride, (ROWS, ROWS), work, |first, y| {
+            dispatch(Forward { activation, mask, stride, bias: theta, first: first * stride, y });
+        });
     }
 
     /// From dy to dx, and to the gradient of the bias; y as [`Activate::forward`] left it.
@@ -108,7 +115,21 @@ impl Activate {
     /// dx_ij = dy_ij k_ij act'(a_ij), and since every row shares the bias, db_j = sum_i dx_ij.
     pub fn backward<T: Real>(&mut self, y: &Matrix<T>, dy: &mut Matrix<T>, gradient: &mut [T]) {
         let (activation, mask, stride) = (self.activation, self.mask, self.width.stride());
-        dispatch(Backward { activation, mask, stride, y: y.values(), dy: dy.values_mut(), d_bias: gradient });
+        let work = OPERATIONS * y.values().len();
+        let block = BLOCK * stride;
+        if dy.rows() <= BLOCK {
+            let (y, dy) = (y.values(), dy.values_mut());
+            return dispatch(Backward { activation, mask, stride, first: 0, y, dy, d_bias: gradient });
+        }
+        let mut sums = vec![T::ZERO; dy.rows().div_ceil(BLOCK) * gradient.len()];
+        let mut sums_of = sums.chunks_mut(gradient.len().max(1));
+        let blocks = dy.values_mut().chunks_mut(block).zip(y.values().chunks(block)).enumerate();
+        let each = blocks.map(|(number, (dy, y))| {
+            let d_bias = sums_of.next().unwrap_or_default(); // without a bias there is nothing to add to
+            Backward { activation, mask, stride, first: number * block, y, dy, d_bias }
+        });
+        for_each(each.collect(), work, dispatch);
+        add_in_order(gradient, &sums);
     }
 }
 
@@ -117,6 +138,8 @@ struct Forward<'a, T> {
     mask: Option<Mask>,
     stride: usize,
     bias: &'a [T],
+    /// The place of the first number in the mask.
+    first: usize,
     y: &'a mut [T],
 }
 
@@ -137,7 +160,7 @@ impl<T: Real> Loops for Forward<'_, T> {
 impl<T: Real> Forward<'_, T> {
     #[inline(always)]
     fn rows(self, activation: impl Fn(T) -> T) {
-        let Self { mask, stride, bias, y, .. } = self;
+        let Self { mask, stride, bias, first, y, .. } = self;
         let chunk = ROWS * stride;
         for (number, y) in y.chunks_mut(chunk).enumerate() {
             for row in y.chunks_exact_mut(stride) {
@@ -146,7 +169,7 @@ impl<T: Real> Forward<'_, T> {
                 }
             }
             match mask {
-                Some(mask) => mask.apply(number * chunk, y, &activation),
+                Some(mask) => mask.apply(first + number * chunk, y, &activation),
                 None => y.iter_mut().for_each(|y| *y = activation(*y)),
             }
         }
@@ -157,6 +180,8 @@ struct Backward<'a, T> {
     activation: Activation,
     mask: Option<Mask>,
     stride: usize,
+    /// The place of the first number in the mask.
+    first: usize,
     y: &'a [T],
     dy: &'a mut [T],
     d_bias: &'a mut [T],
@@ -178,7 +203,7 @@ impl<T: Real> Loops for Backward<'_, T> {
 impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn entries(self, slope: impl Fn(T) -> T) {
-        let Self { mask, stride, y, dy, d_bias, .. } = self;
+        let Self { mask, stride, first, y, dy, d_bias, .. } = self;
         d_bias.fill(T::ZERO);
         let share = T::from_f64(mask.map_or(1.0, |mask| 1.0 / mask.scale()));
         let chunk = ROWS * stride;
@@ -187,7 +212,7 @@ impl<T: Real> Backward<'_, T> {
                 *dy *= slope(y * share); // y carries the factor of the mask
             }
             if let Some(mask) = mask {
-                mask.apply(number * chunk, dy, |dy| dy);
+                mask.apply(first + number * chunk, dy, |dy| dy);
             }
             for row in dy.chunks_exact(stride) {
                 for (sum, &value) in d_bias.iter_mut().zip(row) {

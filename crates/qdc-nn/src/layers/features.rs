@@ -11,6 +11,8 @@ use qdc_core::Csr;
 use super::{Layer, Parameter, Pass, Rows};
 use crate::dense::{View, product};
 use crate::hardware::{Loops, dispatch};
+use crate::matrix::LANES;
+use crate::parallel::for_rows;
 use crate::program::{Describe, Dropout, Operation};
 use crate::random::Mask;
 use crate::sparse::{SparseRows, gather, scatter};
@@ -153,8 +155,8 @@ impl<T: Real> Layer<T> for DenseFeatures<T> {
 
     fn forward(&mut self, _theta: &[T], _x: &Matrix<T>, y: &mut Matrix<T>, pass: Pass) {
         match pass.mask(self.dropout, self.stream) {
-            None => y.values_mut().copy_from_slice(self.features.values()),
-            Some(mask) => dispatch(Drop { mask, x: self.features.values(), y: y.values_mut() }),
+            None => copy(self.features.values(), y.values_mut()),
+            Some(mask) => drop_out(mask, self.features.values(), y.values_mut()),
         }
     }
 
@@ -177,9 +179,25 @@ impl<T: Real> Describe<T> for DenseFeatures<T> {
     }
 }
 
+/// y = x.
+fn copy<T: Real>(x: &[T], y: &mut [T]) {
+    let work = y.len();
+    for_rows(y, LANES, (1, 1 << 12), work, |first, y| y.copy_from_slice(&x[first * LANES..][..y.len()]));
+}
+
 /// y = drop(x), entry by entry.
+fn drop_out<T: Real>(mask: Mask, x: &[T], y: &mut [T]) {
+    let work = 8 * y.len(); // drawing takes the time of some multiplications
+    for_rows(y, LANES, (LANES, 1 << 12), work, |first, y| {
+        let first = first * LANES;
+        dispatch(Drop { mask, first, x: &x[first..][..y.len()], y });
+    });
+}
+
+/// A part of [`drop_out`], whose first number is number `first` of the mask.
 struct Drop<'a, T> {
     mask: Mask,
+    first: usize,
     x: &'a [T],
     y: &'a mut [T],
 }
@@ -190,7 +208,7 @@ impl<T: Real> Loops for Drop<'_, T> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         self.y.copy_from_slice(self.x);
-        self.mask.apply(0, self.y, |x| x);
+        self.mask.apply(self.first, self.y, |x| x);
     }
 }
 
@@ -232,7 +250,7 @@ impl<T: Real> Layer<T> for DenseFeatureLinear<T> {
         let mask = pass.mask(self.dropout, self.stream);
         self.masked = mask.is_some();
         if let Some(mask) = mask {
-            dispatch(Drop { mask, x: self.features.values(), y: self.kept.values_mut() });
+            drop_out(mask, self.features.values(), self.kept.values_mut());
         }
         let weight = View::new(self.features.stride(), self.output.stride(), theta);
         product(self.operand(), weight, y.values_mut());
