@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use support::{json, refused};
+use support::{json, qdc, refused};
 
 const DATASET: &str = "csbm:n=300,homophily=0.8,features=12,seed=1";
 
@@ -61,4 +61,60 @@ fn a_search_in_batches_writes_down_what_its_trials_were_trained_with() {
     let again = json(folder, "train --from s.db");
     assert_eq!(found["best"]["validation"], again["validation_mean"]);
     refused(folder, &tune, 1, "schedule");
+}
+
+#[test]
+fn a_kernel_that_does_not_fit_in_memory_goes_to_disk_and_is_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // 3,000 rows of at most 64 entries: 4.6 MB while they are kept, and less than 1 MB to make them.
+    for kept in ["--top-k 32", "--epsilon 1e-3"] {
+        let kernel =
+            format!("kernel powerlaw:n=3000,degree=4,seed=1 --filter heat --solver chebyshev {kept}");
+        let whole = json(folder, &format!("{kernel} --memory 1GB -o whole.npz"));
+        let output = qdc(folder, &format!("{kernel} --memory 3MB --json -o streamed.npz"));
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{talk}");
+        assert!(talk.contains("does not fit in memory"), "{talk}");
+        let streamed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        for key in ["entries", "density", "diagonal_share", "error_bound", "empty_rows", "warnings"] {
+            assert_eq!(streamed[key], whole[key], "{key}");
+        }
+        let read = |name: &str| fs::read(folder.join(name)).unwrap();
+        assert!(read("whole.npz") == read("streamed.npz"), "{kept}");
+    }
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2, "temporary files are gone");
+}
+
+#[test]
+fn a_kernel_made_before_takes_the_place_of_the_models_own_and_gives_the_same_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    json(folder, &format!("kernel {DATASET} --mu 0.5 --sigma 0.3 --epsilon 1e-3 -o kernel.npz"));
+    let train = format!("train {DATASET} --model gcn+qdc --splits 0 --max-steps 8 --set hidden=8");
+    let own = json(folder, &format!("{train} --set mu=0.5 --set sigma=0.3 --set epsilon=1e-3"));
+    // The hyper-parameters of the kernel do not matter any more.
+    let given = json(folder, &format!("{train} --set mu=0.1 --kernel kernel.npz"));
+    assert_eq!(given["splits"][0]["validation_loss"], own["splits"][0]["validation_loss"]);
+    assert_eq!(given["kernel"]["entries"], own["kernel"]["entries"]);
+    let share = |record: &serde_json::Value| record["kernel"]["diagonal_share"].as_f64().unwrap();
+    assert!((share(&given) - share(&own)).abs() < 0.2);
+    let mine = json(folder, &format!("{train} --set mu=0.1"));
+    assert_ne!(given["experiment"], mine["experiment"], "the kernel is part of the record");
+    assert_ne!(given["splits"][0]["validation_loss"], mine["splits"][0]["validation_loss"]);
+    let batched = json(folder, &format!("{train} --kernel kernel.npz --batch-nodes 30"));
+    assert_ne!(batched["experiment"], given["experiment"]);
+
+    let run = format!(
+        "dataset = '{DATASET}'\nmodel = 'gcn+qdc'\nsplits = [0]\nkernel = 'kernel.npz'\n\
+         [hyperparameters]\nhidden = 8\nmu = 0.1\n[schedule]\nmax_steps = 8\n"
+    );
+    fs::write(folder.join("run.toml"), run).unwrap();
+    assert_eq!(json(folder, "train --config run.toml")["experiment"], given["experiment"]);
+
+    let plain = format!("train {DATASET} --model gcn --kernel kernel.npz");
+    refused(folder, &plain, 1, "gcn has no kernel whose place it could take");
+    json(folder, "kernel karate -o small.npz");
+    refused(folder, &format!("{train} --kernel small.npz"), 1, "it has 34 rows");
+    refused(folder, &format!("{train} --kernel kernel.npz --save m.qdc"), 2, "cannot be used with");
 }

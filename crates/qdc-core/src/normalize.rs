@@ -48,18 +48,44 @@ impl Normalize {
         }
         let rows = matrix.rows();
         let degree = |row: usize| matrix.row(row).1.iter().map(|&value| sign.size(value)).sum();
-        let degrees: Vec<f64> = (0..rows).into_par_iter().map(degree).collect();
-        let improper = (0..rows).filter(|&row| degrees[row] <= 0.0 && !matrix.row(row).0.is_empty()).count();
-        let inverse = |degree: f64| if self == Self::Sym { 1.0 / degree.sqrt() } else { 1.0 / degree };
-        let scales: Vec<f64> =
-            degrees.iter().map(|&degree| if degree > 0.0 { inverse(degree) } else { 0.0 }).collect();
-        match self {
-            Self::Sym => matrix.scale(|row, column| scales[row] * scales[column]), // commutes: exactly symmetric
-            Self::Row => matrix.scale(|row, _| scales[row]),
-            Self::Col => matrix.scale(|_, column| scales[column]),
-            Self::None => {}
-        }
+        let scales = self.scales((0..rows).into_par_iter().map(degree).collect());
+        let improper =
+            (0..rows).filter(|&row| scales.is_improper(row) && !matrix.row(row).0.is_empty()).count();
+        matrix.scale(|row, column| scales.of(row, column));
         improper
+    }
+
+    /// What entries are multiplied by, from the degrees D of all rows.
+    pub(crate) fn scales(self, degrees: Vec<f64>) -> Scales {
+        let inverse = |degree: f64| if self == Self::Sym { 1.0 / degree.sqrt() } else { 1.0 / degree };
+        let scale = |degree: f64| if degree > 0.0 { inverse(degree) } else { 0.0 };
+        Scales { normalize: self, scales: degrees.into_iter().map(scale).collect() }
+    }
+}
+
+/// What entries are multiplied by.
+#[derive(Debug)]
+pub(crate) struct Scales {
+    normalize: Normalize,
+    /// D^-1/2 or D^-1 of each row; 0 where its degree is not positive.
+    scales: Vec<f64>,
+}
+
+impl Scales {
+    /// The factor of an entry.
+    #[inline(always)]
+    pub(crate) fn of(&self, row: usize, column: usize) -> f64 {
+        match self.normalize {
+            Normalize::Sym => self.scales[row] * self.scales[column], // commutes: exactly symmetric
+            Normalize::Row => self.scales[row],
+            Normalize::Col => self.scales[column],
+            Normalize::None => 1.0,
+        }
+    }
+
+    /// Whether a row has no positive degree although one is needed.
+    pub(crate) fn is_improper(&self, row: usize) -> bool {
+        self.normalize != Normalize::None && self.scales[row] == 0.0
     }
 }
 

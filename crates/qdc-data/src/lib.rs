@@ -25,6 +25,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod generators;
+mod kernel_file;
 mod lines;
 mod mapped;
 pub mod matrix;
@@ -42,6 +43,7 @@ pub use dataset::{Dataset, Statistics};
 pub use dataset_file::{read_dataset, write_dataset};
 pub use download::{Downloaded, HOST, download};
 pub use error::Error;
+pub use kernel_file::KernelFile;
 pub use registry::{Entry, REGISTRY};
 pub use source::{EdgeReading, Source, open};
 pub use spectrum_cache::{SpectrumCache, StoredSpectrum};

@@ -57,6 +57,9 @@ pub struct Config {
     /// The splits to train.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub splits: Option<Vec<usize>>,
+    /// The file of a kernel that was made before, in the place of those of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Where it was trained: `cpu`, `cuda`, or `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,

@@ -201,6 +201,13 @@ pub enum Error {
         model: String,
     },
 
+    /// A kernel from a file cannot be used.
+    #[error("this kernel cannot be trained over: {problem}")]
+    GivenKernel {
+        /// Why not.
+        problem: String,
+    },
+
     /// A run would take too much memory.
     #[error(
         "this needs {} {} MB of memory, and {} MB are allowed",
@@ -280,6 +287,9 @@ impl Error {
                 "--memory {}MB allows it; fewer heads, layers or hidden columns, or a larger epsilon, need less",
                 needed.div_ceil(1_000_000)
             )),
+            Self::GivenKernel { .. } => Some(
+                "give a kernel that qdc kernel made of the same graph, and a model with one, such as gcn+qdc".into(),
+            ),
             Self::NoBatches { .. } => Some("leave out the number of vertices in a batch, or train a gcn".into()),
             Self::Tune(error) => error.hint(),
             Self::SearchSpace { .. } => {

@@ -137,6 +137,9 @@ pub struct Experiment {
     pub seeds: Vec<u64>,
     /// The recipe of each tower's kernel, where the hyper-parameters decide it; none in a search.
     pub recipes: Vec<Option<Recipe>>,
+    /// The hash of a kernel that was given in the place of those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// How points are chosen, in a search.
     pub search: Option<SearchIdentity>,
 }

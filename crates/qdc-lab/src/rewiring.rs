@@ -25,6 +25,13 @@ pub enum Rewiring {
         /// What becomes of its diagonal.
         diagonal: Diagonal,
     },
+    /// A kernel that was made before.
+    Given {
+        /// The hash of its entries.
+        hash: String,
+        /// Their number.
+        entries: usize,
+    },
     /// The transition matrix of the graph after SDRF.
     Sdrf {
         /// The flow.
@@ -57,6 +64,17 @@ pub enum RewiringReport {
     },
     /// A kernel.
     Kernel(KernelReport),
+    /// A kernel that was made before.
+    Given {
+        /// Number of vertices.
+        nodes: usize,
+        /// Entries of the matrix.
+        entries: usize,
+        /// The share of the diagonal in its mass.
+        diagonal_share: Option<f64>,
+        /// The hash of its entries.
+        kernel: String,
+    },
     /// SDRF.
     Sdrf(SdrfReport),
 }
@@ -110,6 +128,7 @@ impl RewiringReport {
     pub fn diagonal_share(&self) -> Option<f64> {
         match self {
             Self::Kernel(report) => report.diagonal_share,
+            Self::Given { diagonal_share, .. } => *diagonal_share,
             Self::Plain { .. } | Self::Sdrf(_) => None,
         }
     }
@@ -118,7 +137,7 @@ impl RewiringReport {
     pub fn route(&self) -> Option<Route> {
         match self {
             Self::Kernel(report) => Some(report.solver),
-            Self::Plain { .. } | Self::Sdrf(_) => None,
+            Self::Plain { .. } | Self::Given { .. } | Self::Sdrf(_) => None,
         }
     }
 
@@ -186,11 +205,14 @@ impl Rewiring {
                 let raw = recipe.clone().normalize(Normalize::None); // normalised without its diagonal
                 Ok(Some(raw.prepare(graph, resources, watch)?))
             }
-            Self::Plain { .. } | Self::Sdrf { .. } => Ok(None),
+            Self::Plain { .. } | Self::Given { .. } | Self::Sdrf { .. } => Ok(None),
         }
     }
 
     /// The matrix for `graph`; `job` is what [`Rewiring::prepare`] gave.
+    ///
+    /// # Panics
+    /// If it was made before: there is nothing to apply.
     pub(crate) fn apply(
         &self,
         graph: &Graph,
@@ -199,6 +221,7 @@ impl Rewiring {
     ) -> Result<(Csr<f64>, RewiringReport), Error> {
         Ok(match self {
             Self::Plain { self_loop } => plain(graph, *self_loop)?,
+            Self::Given { .. } => unreachable!("a given kernel is there already"),
             Self::Sdrf { flow, self_loop } => {
                 let (rewired, report) = flow.run(graph, watch)?;
                 (plain(&rewired, *self_loop)?.0, RewiringReport::Sdrf(report))
@@ -218,6 +241,7 @@ impl Rewiring {
         let (nodes, edges) = (graph.nodes(), graph.edges());
         let entries = match self {
             Self::Plain { .. } => nodes.saturating_add(2 * edges),
+            Self::Given { entries, .. } => nodes.saturating_add(*entries),
             Self::Sdrf { flow, .. } => nodes.saturating_add(2 * (edges.saturating_add(flow.iterations()))),
             Self::Kernel { recipe, .. } => {
                 nodes.saturating_mul(recipe.sparsify.most_in_row(nodes)).saturating_add(nodes)
@@ -229,7 +253,7 @@ impl Rewiring {
     /// Bytes taken while the matrix is made, besides the matrix; a kernel's job knows its own.
     pub(crate) fn working_memory(&self, graph: &Graph) -> u64 {
         match self {
-            Self::Plain { .. } | Self::Kernel { .. } => 0,
+            Self::Plain { .. } | Self::Kernel { .. } | Self::Given { .. } => 0,
             Self::Sdrf { flow, .. } => flow.memory(graph),
         }
     }
@@ -238,7 +262,7 @@ impl Rewiring {
     pub fn recipe(&self) -> Option<&Recipe> {
         match self {
             Self::Kernel { recipe, .. } => Some(recipe),
-            Self::Plain { .. } | Self::Sdrf { .. } => None,
+            Self::Plain { .. } | Self::Given { .. } | Self::Sdrf { .. } => None,
         }
     }
 
@@ -246,6 +270,7 @@ impl Rewiring {
     pub(crate) fn is_symmetric(&self) -> bool {
         match self {
             Self::Plain { .. } | Self::Sdrf { .. } => true,
+            Self::Given { .. } => false, // it may be; that is seen when it is made ready
             Self::Kernel { recipe, .. } => matches!(recipe.normalize, Normalize::Sym | Normalize::None),
         }
     }

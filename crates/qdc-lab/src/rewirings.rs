@@ -13,7 +13,7 @@ use crate::architecture::{FeatureScale, architecture};
 use crate::memory::{self, Budget, Needs, Share, Sizing, Spare};
 use crate::model::NetworkKind;
 use crate::rewiring::{Rewiring, RewiringReport, with_self_loops};
-use crate::{Error, Hyperparameters, Tower};
+use crate::{Error, GivenKernel, Hyperparameters, Tower};
 
 /// A matrix ready for a network, and the report of how it was made.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct Rewirings<'a> {
     pool: Option<&'a rayon::ThreadPool>,
     /// The route of each tower's kernel, where one is to be repeated.
     routes: Vec<Route>,
+    /// In the place of every kernel.
+    given: Option<GivenKernel>,
     /// The features as networks use them, in each scale that was asked for.
     features: Mutex<Vec<(FeatureScale, CheckedFeatures<f32>)>>,
     kept: Kept,
@@ -87,6 +89,7 @@ impl<'a> Rewirings<'a> {
             budget: Budget::new(None, 0),
             pool: None,
             routes: Vec::new(),
+            given: None,
             features: Mutex::default(),
             kept,
         }
@@ -110,6 +113,26 @@ impl<'a> Rewirings<'a> {
     pub fn by_routes(mut self, routes: &[Route]) -> Self {
         self.routes = routes.to_vec();
         self
+    }
+
+    /// Puts a kernel that was made before in the place of every kernel of a model.
+    ///
+    /// # Errors
+    /// If it is not of this number of vertices.
+    pub fn with_kernel(mut self, kernel: GivenKernel) -> Result<Self, Error> {
+        let (rows, nodes) = (kernel.matrix().rows(), self.dataset.graph.nodes());
+        if rows != nodes {
+            let problem = format!("it has {rows} rows, and {} has {nodes} vertices", self.dataset.name);
+            return Err(Error::GivenKernel { problem });
+        }
+        let bytes = memory::of_matrix(kernel.matrix().entries());
+        self.given = Some(kernel);
+        Ok(self.holding(bytes))
+    }
+
+    /// The hash of the kernel that was given.
+    pub(crate) fn given(&self) -> Option<&str> {
+        self.given.as_ref().map(GivenKernel::hash)
     }
 
     /// Counts `bytes` more as taken before any run.
@@ -221,7 +244,14 @@ impl<'a> Rewirings<'a> {
                 }
             })
         };
-        wanted(values, seed)?.into_iter().enumerate().map(plan).collect()
+        let mut wanted = wanted(values, seed)?;
+        if let Some(given) = &self.given {
+            let kernels =
+                wanted.iter_mut().filter(|wanted| matches!(wanted.rewiring, Rewiring::Kernel { .. }));
+            let (hash, entries) = (given.hash().to_owned(), given.matrix().entries());
+            kernels.for_each(|wanted| wanted.rewiring = Rewiring::Given { hash: hash.clone(), entries });
+        }
+        wanted.into_iter().enumerate().map(plan).collect()
     }
 
     /// Puts what is to be expected of each kernel in the place of the most it could have.
@@ -248,11 +278,22 @@ impl<'a> Rewirings<'a> {
             if let Some(made) = self.kept.find(&wanted) {
                 return Ok(made);
             }
-            let (matrix, report) = wanted.rewiring.apply(&self.dataset.graph, job, watch)?;
-            let homophily = homophily_of(&matrix, &self.dataset.labels)?.node;
+            let made;
+            let (matrix, report) = match (&wanted.rewiring, &self.given) {
+                (Rewiring::Given { hash, .. }, Some(given)) => {
+                    let (nodes, diagonal_share) = (given.matrix().rows(), given.diagonal_share());
+                    let (entries, kernel) = (given.matrix().entries(), hash.clone());
+                    (given.matrix(), RewiringReport::Given { nodes, entries, diagonal_share, kernel })
+                }
+                (rewiring, _) => {
+                    let (matrix, report) = rewiring.apply(&self.dataset.graph, job, watch)?;
+                    made = matrix;
+                    (&made, report)
+                }
+            };
+            let homophily = homophily_of(matrix, &self.dataset.labels)?.node;
             let single =
-                if wanted.attention { with_self_loops(&matrix) } else { matrix.map(|value| value as f32) };
-            drop(matrix);
+                if wanted.attention { with_self_loops(matrix) } else { matrix.map(|value| value as f32) };
             let made = Rewired {
                 matrix: Arc::new(Propagation::new(single)),
                 report: Arc::new(report),

@@ -97,6 +97,7 @@ impl Training<'_> {
             metric: self.metric,
             seeds: self.seeds.to_vec(),
             recipes: recipes(self.hyperparameters),
+            kernel: None,
             search: None,
         }
     }
@@ -212,6 +213,11 @@ pub fn train(
     let start = Instant::now();
     let Training { dataset, hyperparameters, seeds, splits, patience, metric, keep } = *training;
     training.check()?;
+    let has_kernel = hyperparameters.model().has(|tower| tower.rewiring.is_kernel());
+    if rewirings.given().is_some() && !has_kernel {
+        let problem = format!("{} has no kernel whose place it could take", hyperparameters.model());
+        return Err(Error::GivenKernel { problem });
+    }
     let trainer = if patience.batch_nodes.is_some() { &Cpu } else { trainer }; // batches are cut on the CPU
     let mut notes = notes(dataset, splits);
     notes.iter().for_each(|note| watch.note(note));
@@ -290,7 +296,8 @@ pub fn train(
         dataset: dataset.name.clone(),
         model: hyperparameters.model().clone(),
         hyperparameters: hyperparameters.clone(),
-        experiment: training.experiment().hash(),
+        experiment: Experiment { kernel: rewirings.given().map(str::to_owned), ..training.experiment() }
+            .hash(),
         seed: seeds.first().copied().unwrap_or(0),
         seeds: seeds.to_vec(),
         metric,

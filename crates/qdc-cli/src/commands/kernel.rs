@@ -9,7 +9,7 @@ use qdc_core::{BuiltKernel, Csr, KernelReport, Resources};
 use qdc_data::matrix;
 use serde::Serialize;
 
-use super::{merge, resume};
+use super::{merge, stream};
 use crate::device_argument::DeviceArgument;
 use crate::failure::Failure;
 use crate::graph_arguments::GraphArguments;
@@ -141,12 +141,18 @@ impl Kernel {
             warn(&shard.manifest.report, session);
             return session.show(&built);
         }
-        let BuiltKernel { matrix, report } = match &self.resume {
-            Some(folder) => resume::build(&job, &recipe, &graph, folder, session)?,
-            None => job.build(&session.watch)?,
+        let report = match &self.resume {
+            Some(folder) => stream::resume(&job, &recipe, &graph, folder, &self.output, session)?,
+            None => match stream::beyond_memory(&job, &recipe, graph.nodes(), &self.output, session)? {
+                Some(entries) => stream::build(&job, graph.nodes(), entries, &self.output, session)?,
+                None => {
+                    let BuiltKernel { matrix, report } = job.build(&session.watch)?;
+                    write(&self.output, &matrix, session)?;
+                    report
+                }
+            },
         };
         let built = Built::new(&report, &started, &self.output);
-        write(&self.output, &matrix, session)?;
         warn(&report, session);
         session.show(&built)
     }

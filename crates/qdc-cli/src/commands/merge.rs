@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use qdc_core::kernel::ShardManifest;
-use qdc_core::{BuiltKernel, Shard};
-use qdc_data::{matrix, output::write_file};
+use qdc_core::{BuiltKernel, KernelReport, Shard};
+use qdc_data::KernelFile;
+use qdc_data::matrix::{self, Format};
+use qdc_data::output::write_file;
 
 use super::kernel::{Built, Started, check_output, warn, write};
+use super::stream::SHARE;
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -28,14 +31,42 @@ impl Merge {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         check_output(&self.output)?;
         let started = Started::now();
-        let shards: Vec<Shard> =
-            self.shards.iter().map(|path| read_shard(path, session)).collect::<Result<_, _>>()?;
-        let BuiltKernel { matrix, report } = Shard::merge(shards)?;
+        let report = join(&self.shards, &self.output, session)?;
         let built = Built::new(&report, &started, &self.output);
-        write(&self.output, &matrix, session)?;
         warn(&report, session);
         session.show(&built)
     }
+}
+
+/// Joins shards, given in any order, into a file. A `.npz` is written shard by shard; other formats need the whole
+/// kernel in memory.
+pub(super) fn join(paths: &[PathBuf], output: &Path, session: &Session) -> Result<KernelReport, Failure> {
+    if Format::of(output) != Some(Format::SciPy) {
+        let shards = paths.iter().map(|path| read_shard(path, session)).collect::<Result<_, _>>()?;
+        let BuiltKernel { matrix, report } = Shard::merge(shards)?;
+        write(output, &matrix, session)?;
+        return Ok(report);
+    }
+    let mut places = Vec::with_capacity(paths.len());
+    for path in paths {
+        let manifest = read_manifest(path, session)?.ok_or_else(|| no_manifest(path))?;
+        places.push((manifest.start, manifest.end, path));
+    }
+    places.sort_unstable();
+    let mut file = KernelFile::create(output, session.memory.0 / SHARE)?;
+    let phase = session.watch.phase("joining ranges", places.len() as u64);
+    for (_, _, path) in places {
+        let shard = read_shard(path, session)?;
+        shard.check()?;
+        file.push(&shard)?;
+        phase.advance(1)?;
+    }
+    drop(phase);
+    Ok(file.finish()?)
+}
+
+fn no_manifest(path: &Path) -> Failure {
+    Failure::new(format!("there is no manifest {}", manifest_path(path).display())).hint(hint())
 }
 
 /// Finds out that a shard cannot be written before it is made.
@@ -57,9 +88,7 @@ pub(super) fn write_shard(path: &Path, shard: &Shard) -> Result<(), Failure> {
 
 /// Reads a shard and its manifest.
 pub(super) fn read_shard(path: &Path, session: &Session) -> Result<Shard, Failure> {
-    let manifest = read_manifest(path, session)?.ok_or_else(|| {
-        Failure::new(format!("there is no manifest {}", manifest_path(path).display())).hint(hint())
-    })?;
+    let manifest = read_manifest(path, session)?.ok_or_else(|| no_manifest(path))?;
     Ok(Shard { matrix: matrix::read(path, session.budget())?, manifest })
 }
 

@@ -8,8 +8,8 @@ use clap::Args;
 use qdc_data::Shares;
 use qdc_lab::hyperparameters::TABLE;
 use qdc_lab::{
-    Config, DatasetIdentity, Ensemble, Keep, Learned, Model, NetworkKind, RewiringKind, Rewirings, Run,
-    RunRecord, Scores, TowerReport, Training, save_best, save_learned_filter,
+    Config, DatasetIdentity, Ensemble, GivenKernel, Keep, Learned, Model, NetworkKind, RewiringKind,
+    Rewirings, Run, RunRecord, Scores, TowerReport, Training, save_best, save_learned_filter,
 };
 use serde::Serialize;
 
@@ -73,6 +73,9 @@ pub(crate) struct Train {
     /// Ask K seeds together: the mean of their class probabilities, beside the single networks' score [seeds: K]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(2..=1000))]
     ensemble: Option<u64>,
+    /// A kernel made before (qdc kernel -o FILE), in the place of every kernel of the model
+    #[arg(long, value_name = "FILE", conflicts_with = "save")]
+    kernel: Option<PathBuf>,
     #[command(flatten)]
     device: DeviceArgument,
     /// Save the weights of the split that is best on validation
@@ -158,7 +161,11 @@ impl Train {
         };
         let written = config.device.as_deref();
         let resources = self.device.resources_of_training(written, session)?;
-        let rewirings = Rewirings::new(&dataset).with_resources(resources).by_routes(&config.routes);
+        let mut rewirings = Rewirings::new(&dataset).with_resources(resources).by_routes(&config.routes);
+        if let Some(path) = self.kernel.clone().or(config.kernel.clone().map(PathBuf::from)) {
+            let kernel = GivenKernel::new(qdc_data::matrix::read(&path, session.budget())?)?;
+            rewirings = rewirings.with_kernel(kernel)?;
+        }
         let trainer = self.device.trainer(written, session)?;
         let go_on = |_: &Scores| ControlFlow::Continue(());
         let run = qdc_lab::train(&training, &rewirings, &*trainer, &session.watch, &go_on)?;

@@ -1,6 +1,7 @@
 //! From kept entries to the finished kernel: normalisation, the counts of the report, and warnings.
 
 use super::{Account, BuiltKernel, KernelReport, Recipe};
+use crate::normalize::Scales;
 use crate::sparsify::{Row, Rule};
 use crate::{Csr, Error, Sign, Sparsify};
 
@@ -37,16 +38,49 @@ pub(super) fn report(recipe: &Recipe, nodes: usize, account: Account) -> KernelR
     }
 }
 
+/// Counts of the entries of a kernel, or of some rows of it.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    rows: usize,
+    entries: usize,
+    empty: Vec<bool>,
+    /// Sums of magnitudes: of all entries, and of the diagonal.
+    all: f64,
+    diagonal: f64,
+}
+
+impl Totals {
+    /// Adds some rows, the first of which is row `start` of the kernel.
+    pub(super) fn add(&mut self, matrix: &Csr<f64>, start: usize) {
+        self.rows += matrix.rows();
+        self.entries += matrix.entries();
+        self.empty.extend((0..matrix.rows()).map(|row| matrix.row(row).0.is_empty()));
+        matrix.values().iter().for_each(|value| self.all += value.abs());
+        let own = |row: usize| matrix.get(row, (start + row) as u32).unwrap_or(0.0).abs();
+        (0..matrix.rows()).for_each(|row| self.diagonal += own(row));
+    }
+
+    /// Puts the counts into a report.
+    pub(super) fn put(&self, report: &mut KernelReport) {
+        let cells = self.rows as f64 * report.nodes as f64;
+        report.entries = self.entries;
+        report.density = if cells == 0.0 { 0.0 } else { self.entries as f64 / cells };
+        report.entries_per_row = self.entries as f64 / self.rows as f64;
+        report.empty_rows = self.empty.iter().filter(|empty| **empty).count();
+        report.diagonal_share = (self.all > 0.0).then(|| self.diagonal / self.all);
+    }
+
+    /// How many rows have entries but no positive degree.
+    pub(super) fn improper(&self, scales: &Scales) -> usize {
+        self.empty.iter().enumerate().filter(|&(row, empty)| !empty && scales.is_improper(row)).count()
+    }
+}
+
 /// Counts the entries of some rows, the first of which is row `start` of the kernel.
 pub(super) fn count(report: &mut KernelReport, matrix: &Csr<f64>, start: usize) {
-    report.entries = matrix.entries();
-    report.density = matrix.density();
-    report.entries_per_row = matrix.entries() as f64 / matrix.rows() as f64;
-    report.empty_rows = (0..matrix.rows()).filter(|&row| matrix.row(row).0.is_empty()).count();
-    let all: f64 = matrix.values().iter().map(|value| value.abs()).sum();
-    let own = |row: usize| matrix.get(row, (start + row) as u32).unwrap_or(0.0).abs();
-    let diagonal: f64 = (0..matrix.rows()).map(own).sum();
-    report.diagonal_share = (all > 0.0).then(|| diagonal / all);
+    let mut totals = Totals::default();
+    totals.add(matrix, start);
+    totals.put(report);
 }
 
 /// The type of a missing `sample`.
@@ -62,6 +96,18 @@ pub(super) fn finish(
     let nodes = matrix.rows();
     count(&mut report, &matrix, 0);
     let improper = report.normalize.apply(&mut matrix, report.sign);
+    let mut advice = None;
+    if let (Sparsify::Epsilon(_), 0, Some(sample)) = (report.sparsify, report.entries, sample) {
+        let rule = Rule { sparsify: Sparsify::None, sign: report.sign, upper: false };
+        advice = Some(keeps_one_percent(report.sign, sample(&rule, &sampled(nodes))?));
+    }
+    complete(&mut report, improper, advice);
+    Ok(BuiltKernel { matrix, report })
+}
+
+/// Warns of what is probably not meant: of `improper` rows, of a threshold that keeps nothing (with `advice` on
+/// another), of a k beyond the vertices.
+pub(super) fn complete(report: &mut KernelReport, improper: usize, advice: Option<String>) {
     if improper > 0 {
         report.warnings.push(format!(
             "{improper} rows have entries but no positive row sum and became 0; with the sign rule `absolute` every \
@@ -70,20 +116,16 @@ pub(super) fn finish(
     }
     match report.sparsify {
         Sparsify::Epsilon(epsilon) if report.entries == 0 => {
-            let mut warning = format!("epsilon {epsilon} keeps nothing");
-            if let Some(sample) = sample {
-                let rule = Rule { sparsify: Sparsify::None, sign: report.sign, upper: false };
-                warning += &keeps_one_percent(report.sign, sample(&rule, &sampled(nodes))?);
-            }
-            report.warnings.push(warning);
+            let advice = advice.unwrap_or_default();
+            report.warnings.push(format!("epsilon {epsilon} keeps nothing{advice}"));
         }
-        Sparsify::TopK(k) if k > nodes => {
+        Sparsify::TopK(k) if k > report.nodes => {
+            let nodes = report.nodes;
             report.sparsify = Sparsify::TopK(nodes);
             report.warnings.push(format!("top-k {k} was lowered to the {nodes} vertices there are"));
         }
         _ => {}
     }
-    Ok(BuiltKernel { matrix, report })
 }
 
 /// Rows spread evenly over the graph.

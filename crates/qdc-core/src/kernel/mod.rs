@@ -13,6 +13,7 @@ mod eigenpairs;
 mod elimination;
 mod finish;
 mod job;
+mod joining;
 mod local;
 mod pagerank;
 mod panels;
@@ -28,6 +29,7 @@ mod weighted;
 
 pub use accelerator::{Accelerator, Candidates, ColumnPart, ColumnSource, ColumnWork};
 pub use job::Job;
+pub use joining::{Joined, Joining};
 pub use plan::Plan;
 pub use recipe::{Precision, Recipe};
 pub use report::KernelReport;

@@ -61,44 +61,80 @@ impl Shard {
     /// If a shard is damaged or of another kernel, or a row is missing or there twice.
     pub fn merge(mut shards: Vec<Self>) -> Result<BuiltKernel, Error> {
         shards.sort_by_key(|shard| shard.manifest.start);
-        let Some(first) = shards.first().map(|shard| shard.manifest.clone()) else {
-            return Err(Error::ShardRows { row: 0, problem: "is in none of the shards" });
-        };
-        let mut next = 0;
-        for Shard { matrix, manifest } in &shards {
-            if let Some(what) = difference(&first, manifest) {
-                let (start, end) = (manifest.start, manifest.end);
-                return Err(Error::ShardMismatch { what, start, end });
-            }
-            if manifest.start != next {
-                let missing = manifest.start > next;
-                let problem = if missing { "is in none of the shards" } else { "is in two shards" };
-                return Err(Error::ShardRows { row: next.min(manifest.start), problem });
-            }
-            if let Some(problem) = damage(matrix, manifest) {
-                let (start, end) = (manifest.start, manifest.end);
-                return Err(Error::ShardDamaged { start, end, problem });
-            }
-            next = manifest.end;
+        let mut cover = Cover::default();
+        for shard in &shards {
+            cover.add(&shard.manifest)?;
+            shard.check()?;
         }
-        if next != first.report.nodes {
-            return Err(Error::ShardRows { row: next, problem: "is in none of the shards" });
-        }
-        // A route that bounds each row by itself proves for the whole what it proves for the worst shard.
-        let bounds = shards.iter().map(|shard| shard.manifest.report.error_bound);
-        let error_bound = bounds.reduce(|a, b| Some(a?.max(b?))).flatten();
-        let mut rows = Vec::with_capacity(next);
+        let report = cover.finish()?;
+        let mut rows = Vec::with_capacity(report.nodes);
         for shard in shards {
             rows.extend((0..shard.matrix.rows()).map(|row| {
                 let (columns, values) = shard.matrix.row(row);
                 Row { columns: columns.to_vec(), values: values.to_vec() }
             }));
         }
-        let rule = Rule { sparsify: first.report.sparsify, sign: first.report.sign, upper: true };
-        let report = KernelReport { error_bound, ..first.report };
+        let rule = Rule { sparsify: report.sparsify, sign: report.sign, upper: true };
         finish::finish(rule.assemble(rows), report, None::<finish::NoSample>)
     }
+
+    /// Whether its rows are those its manifest describes.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn check(&self) -> Result<(), Error> {
+        let ShardManifest { start, end, .. } = self.manifest;
+        match damage(&self.matrix, &self.manifest) {
+            Some(problem) => Err(Error::ShardDamaged { start, end, problem }),
+            None => Ok(()),
+        }
+    }
 }
+
+/// Shards that come in the order of their rows: each must be of the same kernel and begin where the last one ended.
+#[derive(Debug, Default)]
+pub(super) struct Cover {
+    /// The first of them.
+    first: Option<ShardManifest>,
+    /// The row the next one begins with.
+    next: usize,
+    /// A route that bounds each row by itself proves for the whole what it proves for the worst shard.
+    error_bound: Option<f64>,
+}
+
+impl Cover {
+    /// Takes in the next shard.
+    pub(super) fn add(&mut self, manifest: &ShardManifest) -> Result<(), Error> {
+        let ShardManifest { start, end, .. } = *manifest;
+        let bound = manifest.report.error_bound;
+        if let Some(first) = &self.first {
+            if let Some(what) = difference(first, manifest) {
+                return Err(Error::ShardMismatch { what, start, end });
+            }
+            self.error_bound = self.error_bound.zip(bound).map(|(a, b)| a.max(b));
+        } else {
+            (self.first, self.error_bound) = (Some(manifest.clone()), bound);
+        }
+        if start != self.next {
+            let problem = if start > self.next { MISSING } else { "is in two shards" };
+            return Err(Error::ShardRows { row: start.min(self.next), problem });
+        }
+        self.next = end;
+        Ok(())
+    }
+
+    /// The report that they have in common, if they hold every row.
+    pub(super) fn finish(self) -> Result<KernelReport, Error> {
+        match self.first {
+            Some(first) if first.report.nodes == self.next => {
+                Ok(KernelReport { error_bound: self.error_bound, ..first.report })
+            }
+            _ => Err(Error::ShardRows { row: self.next, problem: MISSING }),
+        }
+    }
+}
+
+const MISSING: &str = "is in none of the shards";
 
 /// In what a matrix is not the one its manifest describes.
 fn damage(matrix: &Csr<f64>, manifest: &ShardManifest) -> Option<String> {

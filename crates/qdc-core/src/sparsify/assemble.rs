@@ -94,19 +94,33 @@ pub(super) fn unite(rows: &[Row]) -> Csr<f64> {
     }
     let (mut pointers, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for (i, (own, others)) in rows.iter().zip(&transposed).enumerate() {
-        let (mut a, mut b) = (0, 0);
-        while a < own.columns.len() || b < others.columns.len() {
-            let own_column = own.columns.get(a).copied().unwrap_or(u32::MAX);
-            let other_column = others.columns.get(b).copied().unwrap_or(u32::MAX);
-            let column = own_column.min(other_column);
-            let from_own =
-                if own_column == other_column { column as usize >= i } else { own_column == column };
+        unite_row(i, own.iter(), others.iter(), |column, value| {
             indices.push(column);
-            values.push(if from_own { own.values[a] } else { others.values[b] });
-            a += usize::from(own_column == column);
-            b += usize::from(other_column == column);
-        }
+            values.push(value);
+        });
         pointers.push(indices.len());
     }
     Csr::trusted(nodes, pointers, indices, values)
+}
+
+/// The union of what row `i` keeps and what other rows keep in column `i`, columns ascending; where both have an
+/// entry, the one above the diagonal speaks for both.
+pub(super) fn unite_row(
+    i: usize,
+    own: impl Iterator<Item = (u32, f64)>,
+    others: impl Iterator<Item = (u32, f64)>,
+    mut put: impl FnMut(u32, f64),
+) {
+    let (mut own, mut others) = (own.peekable(), others.peekable());
+    loop {
+        let of_own = own.peek().map(|entry| entry.0);
+        let of_others = others.peek().map(|entry| entry.0);
+        let Some(column) = of_own.into_iter().chain(of_others).min() else { break };
+        let mine = own.next_if(|entry| entry.0 == column);
+        let theirs = others.next_if(|entry| entry.0 == column);
+        let (first, second) = if column as usize >= i { (mine, theirs) } else { (theirs, mine) };
+        if let Some((_, value)) = first.or(second) {
+            put(column, value);
+        }
+    }
 }

@@ -133,6 +133,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Columns with their values.
+    fn iter(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
+        self.columns.iter().copied().zip(self.values.iter().copied())
+    }
+
     /// Where the entries from `column` on begin.
     fn from(&self, column: usize) -> usize {
         self.columns.partition_point(|&other| (other as usize) < column)
@@ -192,6 +197,26 @@ impl Rule {
             }
         }
         keeper
+    }
+
+    /// Whether the entry (`row`, `column`) that a row keeps stands in row `column` of the symmetric matrix too.
+    pub(crate) fn reflects(&self, row: u32, column: u32) -> bool {
+        match self.sparsify {
+            Sparsify::TopK(_) => column != row,
+            Sparsify::Epsilon(_) | Sparsify::None => column > row, // those below the diagonal are ignored
+        }
+    }
+
+    /// Row `row` of the symmetric matrix, from what it keeps itself and what others reflect into it.
+    pub(crate) fn join_row(
+        &self,
+        row: usize,
+        own: impl Iterator<Item = (u32, f64)>,
+        reflected: impl Iterator<Item = (u32, f64)>,
+        put: impl FnMut(u32, f64),
+    ) {
+        let ignored = if matches!(self.sparsify, Sparsify::TopK(_)) { 0 } else { row as u32 };
+        assemble::unite_row(row, own.filter(|entry| entry.0 >= ignored), reflected, put);
     }
 
     /// Joins what the rows 0, 1, and so on keep into an exactly symmetric matrix.

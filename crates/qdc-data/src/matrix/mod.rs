@@ -15,6 +15,7 @@ use crate::budget::Account;
 use crate::{Budget, EdgeReading, Error, lines};
 
 pub use edge_list::EdgeList;
+pub(crate) use scipy::write_rows;
 
 /// Files with more vertices than this for each entry are mistaken or malicious, and need more memory than
 /// they are worth.

@@ -1,5 +1,6 @@
 //! The `.npz` files of `scipy.sparse.save_npz`: csr, csc and coo are read, csr is written.
 
+use std::io;
 use std::path::Path;
 
 use qdc_core::Csr;
@@ -93,22 +94,46 @@ fn compressed(archive: &Npz, rows: usize, columns: usize, values: Vec<f64>) -> R
     from_entries(archive.path(), rows, columns, &entries, account)
 }
 
+/// From this many entries on, about 100 MB, a file is stored as it is: packing it would take longer than making it.
+const STORED_FROM: usize = 1 << 23;
+
 /// Writes what `scipy.sparse.load_npz` opens as a `csr_matrix`.
 pub(super) fn write(path: &Path, matrix: &Csr<f64>) -> Result<(), Error> {
-    let mut archive = NpzWriter::create(path)?;
+    let (indices, values) = (matrix.indices(), matrix.values());
+    write_rows(
+        path,
+        matrix.columns(),
+        matrix.pointers(),
+        |put| indices.iter().copied().try_for_each(put),
+        |put| values.iter().copied().try_for_each(put),
+    )
+}
+
+/// Hands over values one after the other.
+pub(crate) type Put<'a, T> = &'a mut dyn FnMut(T) -> io::Result<()>;
+
+/// The same with entries that are handed over value by value, in the order of the rows.
+pub(crate) fn write_rows(
+    path: &Path,
+    columns: usize,
+    pointers: &[usize],
+    indices: impl FnOnce(Put<'_, u32>) -> io::Result<()>,
+    values: impl FnOnce(Put<'_, f64>) -> io::Result<()>,
+) -> Result<(), Error> {
+    let (rows, entries) = (pointers.len() - 1, pointers[pointers.len() - 1]);
+    let mut archive =
+        if entries < STORED_FROM { NpzWriter::create(path)? } else { NpzWriter::create_stored(path)? };
     // SciPy wants both index arrays of one type, 32 bits where they suffice.
-    let small = matrix.entries().max(matrix.columns()).max(matrix.rows()) < i32::MAX as usize;
-    let (indices, pointers) = (matrix.indices(), matrix.pointers());
-    if small {
-        archive.array_from("indices", &[indices.len()], indices.iter().map(|&index| index as i32))?;
+    if entries.max(columns).max(rows) < i32::MAX as usize {
+        archive.array_by::<i32>("indices", &[entries], |put| indices(&mut |index| put(index as i32)))?;
         archive.array_from("indptr", &[pointers.len()], pointers.iter().map(|&pointer| pointer as i32))?;
     } else {
-        archive.array_from("indices", &[indices.len()], indices.iter().map(|&index| i64::from(index)))?;
+        archive.array_by::<i64>("indices", &[entries], |put| indices(&mut |index| put(i64::from(index))))?;
         archive.array("indptr", &[pointers.len()], pointers)?;
     }
     archive.text("format", "csr")?;
-    archive.array("shape", &[2], &[matrix.rows(), matrix.columns()])?;
-    archive.array("data", &[matrix.entries()], matrix.values())?;
+    archive.array("shape", &[2], &[rows, columns])?;
+    archive.array_by::<f64>("data", &[entries], values)?;
     archive.finish()
 }
 

@@ -65,19 +65,31 @@ impl NpzWriter {
         shape: &[usize],
         values: impl IntoIterator<Item = T>,
     ) -> Result<(), Error> {
+        self.array_by(name, shape, |put| values.into_iter().try_for_each(put))
+    }
+
+    /// Adds an array in C order that `values` hands over value by value; it may fail itself, as where it reads
+    /// another file.
+    pub fn array_by<T: Element>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        values: impl FnOnce(&mut dyn FnMut(T) -> io::Result<()>) -> io::Result<()>,
+    ) -> Result<(), Error> {
         let header = header_bytes(T::DESCR, shape);
         let count = shape.iter().product::<usize>();
         let unpacked = header.len() as u64 + (count * T::DESCR[2..].parse::<usize>().unwrap_or(8)) as u64;
         self.entry(name, unpacked, |out| {
             out.write_all(&header)?;
             let mut buffer = Vec::with_capacity(super::CHUNK + 8);
-            for value in values {
+            values(&mut |value| {
                 value.put(&mut buffer);
                 if buffer.len() >= super::CHUNK {
                     out.write_all(&buffer)?;
                     buffer.clear();
                 }
-            }
+                Ok(())
+            })?;
             out.write_all(&buffer)
         })
     }

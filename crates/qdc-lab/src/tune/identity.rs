@@ -32,6 +32,7 @@ pub(super) fn record(search: &Search<'_>) -> Result<Experiment, Error> {
         metric: search.metric,
         seeds: vec![search.seed],
         recipes: Vec::new(),
+        kernel: None,
         search: Some(SearchIdentity {
             space: searched.collect(),
             sampler: search.sampler,

@@ -69,7 +69,7 @@ enum Walk {
 impl Walk {
     fn new(filter: &Filter, series: &Series, cut: f64) -> Self {
         match filter.ppr_alpha() {
-            Some(alpha) => Self::Push(Pushing::new(alpha, 2.0 * cut)), // as accurate at twice the cut
+            Some(alpha) => Self::Push(Pushing::new(alpha, 4.0 * cut)), // as accurate at four times the cut
             None => Self::Series(Steps::new(series, cut)),
         }
     }
