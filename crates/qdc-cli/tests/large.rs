@@ -118,3 +118,20 @@ fn a_kernel_made_before_takes_the_place_of_the_models_own_and_gives_the_same_sco
     refused(folder, &format!("{train} --kernel small.npz"), 1, "it has 34 rows");
     refused(folder, &format!("{train} --kernel kernel.npz --save m.qdc"), 2, "cannot be used with");
 }
+
+#[test]
+fn a_kernel_beyond_the_memory_allowed_is_mapped_and_trained_over_in_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let dataset = "csbm:n=3000,homophily=0.8,features=12,seed=1";
+    // 1.3 million entries or more: 10 MB in single precision, and a few times that ready for full batches.
+    let kernel = json(folder, &format!("kernel {dataset} --filter heat --top-k 400 -o kernel.npz"));
+    assert!(kernel["entries"].as_u64().unwrap() > 1_200_000);
+    let train = format!(
+        "train {dataset} --model gcn+gdc --kernel kernel.npz --splits 0 --max-steps 2 --set hidden=8 --memory 45MB"
+    );
+    refused(folder, &train, 1, "MB are allowed");
+    let trained = json(folder, &format!("{train} --batch-nodes 100"));
+    assert_eq!(trained["kernel"]["entries"], kernel["entries"]);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "temporary files are gone");
+}

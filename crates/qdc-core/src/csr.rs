@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::stored::{Shared, Stored};
 use crate::{Error, Scalar};
 
 /// The largest number of columns: indices are `u32`.
@@ -24,8 +25,8 @@ pub const MAX_COLUMNS: usize = u32::MAX as usize;
 pub struct Csr<T> {
     columns: usize,
     pointers: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<T>,
+    indices: Stored<u32>,
+    values: Stored<T>,
 }
 
 impl<T: Copy + Send + Sync> Csr<T> {
@@ -40,41 +41,23 @@ impl<T: Copy + Send + Sync> Csr<T> {
         indices: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self, Error> {
-        let malformed = |problem| Err(Error::MalformedMatrix { problem });
-        if columns > MAX_COLUMNS {
-            return Err(Error::TooManyVertices { nodes: columns, limit: MAX_COLUMNS });
-        }
-        if Some(pointers.len()) != rows.checked_add(1) {
-            return malformed(format!("{} row pointers for {rows} rows", pointers.len()));
-        }
-        if pointers[0] != 0 || pointers[rows] != indices.len() || indices.len() != values.len() {
-            return malformed(format!(
-                "row pointers run from {} to {}, with {} column indices and {} values",
-                pointers[0],
-                pointers[rows],
-                indices.len(),
-                values.len()
-            ));
-        }
-        for row in 0..rows {
-            let (start, end) = (pointers[row], pointers[row + 1]);
-            if end < start || end > indices.len() {
-                return malformed(format!("the row pointer decreases after row {row}"));
-            }
-            let row_indices = &indices[start..end];
-            if let Some(pair) = row_indices.windows(2).find(|pair| pair[0] >= pair[1]) {
-                return malformed(format!(
-                    "in row {row} column {} follows column {}: columns must ascend without repeats",
-                    pair[1], pair[0]
-                ));
-            }
-            if let Some(&last) = row_indices.last()
-                && last as usize >= columns
-            {
-                return malformed(format!("row {row} names column {last} of {columns}"));
-            }
-        }
-        Ok(Self { columns, pointers, indices, values })
+        check(rows, columns, &pointers, &indices, values.len())?;
+        Ok(Self { columns, pointers, indices: indices.into(), values: values.into() })
+    }
+
+    /// Checks parts of which columns and values lie elsewhere, as in a mapped file; they must not change.
+    ///
+    /// # Errors
+    /// As [`Csr::new`].
+    pub fn shared(
+        rows: usize,
+        columns: usize,
+        pointers: Vec<usize>,
+        indices: Shared<u32>,
+        values: Shared<T>,
+    ) -> Result<Self, Error> {
+        check(rows, columns, &pointers, (*indices).as_ref(), (*values).as_ref().len())?;
+        Ok(Self { columns, pointers, indices: Stored::Shared(indices), values: Stored::Shared(values) })
     }
 
     /// Joins parts that are right by construction; checked in debug builds only.
@@ -82,7 +65,7 @@ impl<T: Copy + Send + Sync> Csr<T> {
         debug_assert!(
             Self::new(pointers.len() - 1, columns, pointers.clone(), indices.clone(), values.clone()).is_ok()
         );
-        Self { columns, pointers, indices, values }
+        Self { columns, pointers, indices: indices.into(), values: values.into() }
     }
 
     /// Joins rows, each a list of columns (ascending) and values.
@@ -153,12 +136,12 @@ impl<T: Copy + Send + Sync> Csr<T> {
 
     /// Values, to change in place; the pattern stays.
     pub fn values_mut(&mut self) -> &mut [T] {
-        &mut self.values
+        self.values.owned()
     }
 
     /// Pointers, indices and values.
     pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
-        (self.pointers, self.indices, self.values)
+        (self.pointers, self.indices.into_vec(), self.values.into_vec())
     }
 
     /// Every entry as (row, column, value), row by row.
@@ -175,14 +158,14 @@ impl<T: Copy + Send + Sync> Csr<T> {
             columns: self.columns,
             pointers: self.pointers.clone(),
             indices: self.indices.clone(),
-            values: self.values.iter().map(|&value| f(value)).collect(),
+            values: self.values.iter().map(|&value| f(value)).collect::<Vec<U>>().into(),
         }
     }
 
     /// The transpose, in time proportional to the entries.
     pub fn transpose(&self) -> Self {
         let mut pointers = vec![0; self.columns + 1];
-        for &column in &self.indices {
+        for &column in self.indices.iter() {
             pointers[column as usize + 1] += 1;
         }
         for column in 0..self.columns {
@@ -190,7 +173,7 @@ impl<T: Copy + Send + Sync> Csr<T> {
         }
         let mut next = pointers.clone();
         let mut indices = vec![0; self.entries()];
-        let mut values = self.values.clone();
+        let mut values = self.values.to_vec();
         for (row, column, value) in self.iter() {
             let at = &mut next[column as usize];
             indices[*at] = row as u32;
@@ -247,6 +230,51 @@ impl<T: Copy + Send + Sync> Csr<T> {
     }
 }
 
+/// What is wrong with the parts of a matrix, if anything; `values` is their number.
+fn check(
+    rows: usize,
+    columns: usize,
+    pointers: &[usize],
+    indices: &[u32],
+    values: usize,
+) -> Result<(), Error> {
+    let malformed = |problem| Err(Error::MalformedMatrix { problem });
+    if columns > MAX_COLUMNS {
+        return Err(Error::TooManyVertices { nodes: columns, limit: MAX_COLUMNS });
+    }
+    if Some(pointers.len()) != rows.checked_add(1) {
+        return malformed(format!("{} row pointers for {rows} rows", pointers.len()));
+    }
+    if pointers[0] != 0 || pointers[rows] != indices.len() || indices.len() != values {
+        return malformed(format!(
+            "row pointers run from {} to {}, with {} column indices and {} values",
+            pointers[0],
+            pointers[rows],
+            indices.len(),
+            values
+        ));
+    }
+    for row in 0..rows {
+        let (start, end) = (pointers[row], pointers[row + 1]);
+        if end < start || end > indices.len() {
+            return malformed(format!("the row pointer decreases after row {row}"));
+        }
+        let row_indices = &indices[start..end];
+        if let Some(pair) = row_indices.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return malformed(format!(
+                "in row {row} column {} follows column {}: columns must ascend without repeats",
+                pair[1], pair[0]
+            ));
+        }
+        if let Some(&last) = row_indices.last()
+            && last as usize >= columns
+        {
+            return malformed(format!("row {row} names column {last} of {columns}"));
+        }
+    }
+    Ok(())
+}
+
 impl<T: Scalar> Csr<T> {
     /// `out = self * vector`.
     ///
@@ -264,7 +292,7 @@ impl<T: Scalar> Csr<T> {
     /// Multiplies every entry by a factor of its row and column.
     pub fn scale(&mut self, factor: impl Fn(usize, usize) -> T + Sync) {
         let Self { pointers, indices, values, .. } = self;
-        let mut rest = values.as_mut_slice();
+        let mut rest = values.owned().as_mut_slice();
         let mut rows = Vec::with_capacity(pointers.len());
         for row in pointers.windows(2) {
             let (values, after) = rest.split_at_mut(row[1] - row[0]);

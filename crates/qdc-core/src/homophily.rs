@@ -47,7 +47,7 @@ pub fn homophily(graph: &Graph, labels: &[u32]) -> Result<Homophily, Error> {
 ///
 /// # Errors
 /// If there is not one label for each row.
-pub fn homophily_of(matrix: &Csr<f64>, labels: &[u32]) -> Result<Homophily, Error> {
+pub fn homophily_of<T: Copy + Send + Sync>(matrix: &Csr<T>, labels: &[u32]) -> Result<Homophily, Error> {
     if labels.len() != matrix.rows() {
         return Err(Error::LengthMismatch {
             what: "labels, one for each vertex",

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use memmap2::Mmap;
@@ -49,5 +50,46 @@ impl AsRef<[f64]> for Mapped {
         // mapping starts at a page, so a multiple of 8 is aligned. The slice lives no longer than the
         // mapping.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<f64>(), self.count) }
+    }
+}
+
+/// Numbers of which every pattern of bits is one.
+pub(crate) trait Plain: Copy + Send + Sync + 'static {}
+
+impl Plain for u32 {}
+impl Plain for f32 {}
+
+/// All numbers of an unnamed file of this process.
+pub(crate) struct Numbers<T> {
+    // Invariant: the mapping holds at least `count` numbers of type T. None where there are none.
+    map: Option<Mmap>,
+    count: usize,
+    kind: PhantomData<T>,
+}
+
+impl<T: Plain> Numbers<T> {
+    /// Maps the first `count` numbers of `file`, which must have no name and must not be written to any more.
+    pub(crate) fn of(file: &File, count: usize) -> io::Result<Self> {
+        if count == 0 {
+            return Ok(Self { map: None, count, kind: PhantomData });
+        }
+        // SAFETY: a mapping is sound as long as nobody changes the file; this one has no name, so that no other process
+        // opens it, and this process has finished writing it.
+        let map = unsafe { Mmap::map(file)? };
+        if map.len() / size_of::<T>() < count {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Self { map: Some(map), count, kind: PhantomData })
+    }
+}
+
+impl<T: Plain> AsRef<[T]> for Numbers<T> {
+    fn as_ref(&self) -> &[T] {
+        match &self.map {
+            None => &[],
+            // SAFETY: by the invariant the bytes hold `count` numbers, of which every pattern of bits is one; a mapping
+            // starts at a page, which is aligned for them. The slice lives no longer than the mapping.
+            Some(map) => unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<T>(), self.count) },
+        }
     }
 }

@@ -87,3 +87,31 @@ fn shards_that_do_not_follow_one_another_are_refused_and_nothing_is_left() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(KernelFile::create(&folder.path().join("no/such/folder.npz"), 0).is_err());
 }
+
+#[test]
+fn a_mapped_matrix_is_the_one_that_is_read_whatever_the_order_of_its_columns() {
+    use qdc_data::npz::NpzWriter;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("matrix.npz");
+    let budget = qdc_data::Budget::default();
+    let write = |format: &str, indices: &[u32]| {
+        let mut writer = NpzWriter::create(&path).unwrap();
+        writer.array("indices", &[3], indices).unwrap();
+        writer.array("indptr", &[3], &[0u64, 2, 3]).unwrap();
+        writer.text("format", format).unwrap();
+        writer.array("shape", &[2], &[2u64, 2]).unwrap();
+        writer.array("data", &[3], &[0.1, 0.2, 0.3]).unwrap();
+        writer.finish().unwrap();
+    };
+    for (format, indices) in [("csr", [0, 1, 1]), ("csr", [1, 0, 1]), ("csc", [0, 1, 1])] {
+        write(format, &indices);
+        let read = matrix::read(&path, budget).unwrap().map(|value| value as f32);
+        assert_eq!(matrix::map(&path, budget).unwrap(), read, "{format} {indices:?}");
+    }
+    write("csr", &[0, 1, 7]);
+    assert!(matrix::map(&path, budget).unwrap_err().to_string().contains("outside 0..2"));
+    let table = folder.path().join("matrix.csv");
+    fs::write(&table, "0,1,0.5\n1,0,0.5\n").unwrap();
+    assert_eq!(matrix::map(&table, budget).unwrap().get(0, 1), Some(0.5));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}

@@ -1,17 +1,16 @@
 //! A kernel that was made before, in the place of those a model would make.
 
-use std::sync::Arc;
-
 use qdc_core::Csr;
 use qdc_data::hexadecimal;
 use sha2::{Digest, Sha256};
 
-use crate::Error;
+use crate::{Error, RewiringReport};
 
-/// A kernel from a file, for every tower that has a kernel.
+/// A kernel from a file, for every tower that has a kernel; cheap to clone where it lies in a mapped file
+/// ([`qdc_data::matrix::map`]).
 #[derive(Clone, Debug)]
 pub struct GivenKernel {
-    matrix: Arc<Csr<f64>>,
+    matrix: Csr<f32>,
     hash: String,
 }
 
@@ -20,7 +19,7 @@ impl GivenKernel {
     ///
     /// # Errors
     /// If it is not square, or an entry is not finite.
-    pub fn new(matrix: Csr<f64>) -> Result<Self, Error> {
+    pub fn new(matrix: Csr<f32>) -> Result<Self, Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         if rows != columns {
             let problem = format!("it has {rows} rows and {columns} columns");
@@ -39,11 +38,11 @@ impl GivenKernel {
             values.iter().for_each(|value| digest.update(value.to_bits().to_le_bytes()));
         }
         let hash = hexadecimal(&digest.finalize()[..8]);
-        Ok(Self { matrix: Arc::new(matrix), hash })
+        Ok(Self { matrix, hash })
     }
 
     /// The matrix.
-    pub fn matrix(&self) -> &Csr<f64> {
+    pub fn matrix(&self) -> &Csr<f32> {
         &self.matrix
     }
 
@@ -52,10 +51,17 @@ impl GivenKernel {
         &self.hash
     }
 
+    /// What is to be told of it.
+    pub(crate) fn report(&self) -> RewiringReport {
+        let (nodes, entries) = (self.matrix.rows(), self.matrix.entries());
+        let (diagonal_share, kernel) = (self.diagonal_share(), self.hash.clone());
+        RewiringReport::Given { nodes, entries, diagonal_share, kernel }
+    }
+
     /// The share of the diagonal in its mass.
-    pub(crate) fn diagonal_share(&self) -> Option<f64> {
-        let all: f64 = self.matrix.values().iter().map(|value| value.abs()).sum();
-        let own = |row: usize| self.matrix.get(row, row as u32).unwrap_or(0.0).abs();
+    fn diagonal_share(&self) -> Option<f64> {
+        let all: f64 = self.matrix.values().iter().map(|value| f64::from(value.abs())).sum();
+        let own = |row: usize| f64::from(self.matrix.get(row, row as u32).unwrap_or(0.0).abs());
         let diagonal: f64 = (0..self.matrix.rows()).map(own).sum();
         (all > 0.0).then(|| diagonal / all)
     }

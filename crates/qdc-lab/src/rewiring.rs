@@ -2,8 +2,8 @@
 
 use qdc_core::rewire::{Sdrf, SdrfReport, Variant};
 use qdc_core::{
-    BuiltKernel, Csr, Filter, Graph, Job, KernelReport, Normalize, Pairs, Recipe, Resources, Route, Sign,
-    Sparsify, Transition, Watch,
+    BuiltKernel, Csr, Filter, Graph, Job, KernelReport, Normalize, Pairs, Recipe, Resources, Route, Scalar,
+    Sign, Sparsify, Transition, Watch,
 };
 use serde::{Deserialize, Serialize};
 
@@ -317,7 +317,7 @@ fn plain(graph: &Graph, self_loop: f64) -> Result<(Csr<f64>, RewiringReport), Er
 
 /// The matrix in single precision with an entry at every diagonal place, as attention wants it; an added one
 /// is the mean of its row, and 1 in an empty row.
-pub(crate) fn with_self_loops(matrix: &Csr<f64>) -> Csr<f32> {
+pub(crate) fn with_self_loops<T: Scalar>(matrix: &Csr<T>) -> Csr<f32> {
     let (nodes, mut pointers) = (matrix.rows(), vec![0]);
     let mut indices = Vec::with_capacity(matrix.entries() + nodes);
     let mut kept = Vec::with_capacity(matrix.entries() + nodes);
@@ -325,14 +325,15 @@ pub(crate) fn with_self_loops(matrix: &Csr<f64>) -> Csr<f32> {
         let (columns, values) = matrix.row(row);
         let own = columns.partition_point(|&column| (column as usize) < row);
         indices.extend_from_slice(&columns[..own]);
-        kept.extend(values[..own].iter().map(|&value| value as f32));
+        kept.extend(values[..own].iter().map(|value| value.to_f64() as f32));
         if columns.get(own).is_none_or(|&column| column as usize != row) {
-            let mean = if values.is_empty() { 1.0 } else { values.iter().sum::<f64>() / values.len() as f64 };
+            let sum: f64 = values.iter().map(|value| value.to_f64()).sum();
+            let mean = if values.is_empty() { 1.0 } else { sum / values.len() as f64 };
             indices.push(row as u32);
             kept.push(mean as f32);
         }
         indices.extend_from_slice(&columns[own..]);
-        kept.extend(values[own..].iter().map(|&value| value as f32));
+        kept.extend(values[own..].iter().map(|value| value.to_f64() as f32));
         pointers.push(indices.len());
     }
     Csr::new(nodes, matrix.columns(), pointers, indices, kept).expect("columns stay in order")

@@ -48,6 +48,8 @@ pub struct Rewirings<'a> {
 struct Wanted {
     rewiring: Rewiring,
     attention: bool,
+    /// For mini-batches, which are cut from its rows.
+    rows_only: bool,
 }
 
 /// A rewiring to be had, and what is known of its size.
@@ -125,9 +127,8 @@ impl<'a> Rewirings<'a> {
             let problem = format!("it has {rows} rows, and {} has {nodes} vertices", self.dataset.name);
             return Err(Error::GivenKernel { problem });
         }
-        let bytes = memory::of_matrix(kernel.matrix().entries());
         self.given = Some(kernel);
-        Ok(self.holding(bytes))
+        Ok(self)
     }
 
     /// The hash of the kernel that was given.
@@ -208,7 +209,7 @@ impl<'a> Rewirings<'a> {
             Needs::of(&network, &shape, batch_nodes, making(planned, &self.dataset.graph), results)
         };
         let mut sizing = self.size();
-        let mut planned = self.compute(|| self.planned(values, seed, watch))?;
+        let mut planned = self.compute(|| self.planned(values, seed, batch_nodes.is_some(), watch))?;
         if self.budget.check(&needs(&planned)).is_err() {
             self.compute(|| self.look_closer(&mut planned, watch))?;
         }
@@ -217,6 +218,7 @@ impl<'a> Rewirings<'a> {
         let shapes = rewired.iter().map(|made| MatrixShape {
             entries: made.matrix.matrix().entries(),
             symmetric: made.matrix.is_symmetric(),
+            mapped: matches!(*made.report, RewiringReport::Given { .. }),
         });
         let shape = memory::shape(self.dataset, shapes.collect());
         let needs = Needs::of(&network, &shape, batch_nodes, 0, results);
@@ -225,13 +227,20 @@ impl<'a> Rewirings<'a> {
     }
 
     /// Finds what was made before, and prepares the rest.
-    fn planned(&self, values: &Hyperparameters, seed: u64, watch: &Watch) -> Result<Vec<Planned>, Error> {
+    fn planned(
+        &self,
+        values: &Hyperparameters,
+        seed: u64,
+        rows_only: bool,
+        watch: &Watch,
+    ) -> Result<Vec<Planned>, Error> {
         let graph = &self.dataset.graph;
         let plan = |(number, wanted): (usize, Wanted)| {
             let symmetric = wanted.rewiring.is_symmetric();
+            let mapped = matches!(wanted.rewiring, Rewiring::Given { .. });
             Ok(match self.kept.find(&wanted) {
                 Some(made) => {
-                    let shape = MatrixShape { entries: made.matrix.matrix().entries(), symmetric };
+                    let shape = MatrixShape { entries: made.matrix.matrix().entries(), symmetric, mapped };
                     Planned { wanted, source: Source::Made(made), shape }
                 }
                 None => {
@@ -239,12 +248,13 @@ impl<'a> Rewirings<'a> {
                     let route = route.unwrap_or(self.resources.route);
                     let resources = Resources { route, ..self.resources.clone() };
                     let job = wanted.rewiring.prepare(graph, &resources, watch)?;
-                    let shape = MatrixShape { entries: wanted.rewiring.most_entries(graph), symmetric };
+                    let shape =
+                        MatrixShape { entries: wanted.rewiring.most_entries(graph), symmetric, mapped };
                     Planned { wanted, source: Source::New(job), shape }
                 }
             })
         };
-        let mut wanted = wanted(values, seed)?;
+        let mut wanted = wanted(values, seed, rows_only)?;
         if let Some(given) = &self.given {
             let kernels =
                 wanted.iter_mut().filter(|wanted| matches!(wanted.rewiring, Rewiring::Kernel { .. }));
@@ -278,27 +288,33 @@ impl<'a> Rewirings<'a> {
             if let Some(made) = self.kept.find(&wanted) {
                 return Ok(made);
             }
-            let made;
-            let (matrix, report) = match (&wanted.rewiring, &self.given) {
-                (Rewiring::Given { hash, .. }, Some(given)) => {
-                    let (nodes, diagonal_share) = (given.matrix().rows(), given.diagonal_share());
-                    let (entries, kernel) = (given.matrix().entries(), hash.clone());
-                    (given.matrix(), RewiringReport::Given { nodes, entries, diagonal_share, kernel })
+            let labels = &self.dataset.labels;
+            let (single, homophily, report) = match (&wanted.rewiring, &self.given) {
+                (Rewiring::Given { .. }, Some(given)) => {
+                    let matrix = given.matrix();
+                    let single = if wanted.attention { with_self_loops(matrix) } else { matrix.clone() };
+                    (single, homophily_of(matrix, labels)?, given.report())
                 }
                 (rewiring, _) => {
                     let (matrix, report) = rewiring.apply(&self.dataset.graph, job, watch)?;
-                    made = matrix;
-                    (&made, report)
+                    let homophily = homophily_of(&matrix, labels)?;
+                    let single = if wanted.attention {
+                        with_self_loops(&matrix)
+                    } else {
+                        matrix.map(|value| value as f32)
+                    };
+                    (single, homophily, report)
                 }
             };
-            let homophily = homophily_of(matrix, &self.dataset.labels)?.node;
-            let single =
-                if wanted.attention { with_self_loops(matrix) } else { matrix.map(|value| value as f32) };
             let made = Rewired {
-                matrix: Arc::new(Propagation::new(single)),
+                matrix: Arc::new(if wanted.rows_only {
+                    Propagation::forward_only(single)
+                } else {
+                    Propagation::new(single)
+                }),
                 report: Arc::new(report),
                 recipe: wanted.rewiring.recipe().cloned(),
-                homophily,
+                homophily: homophily.node,
             };
             self.kept.keep(wanted, made.clone());
             Ok(made)
@@ -310,6 +326,9 @@ impl<'a> Rewirings<'a> {
 /// What the rewirings take while they are made: those of all towers, and the one that is being made.
 fn making(planned: &[Planned], graph: &Graph) -> u64 {
     let of = |planned: &Planned| {
+        if planned.shape.mapped {
+            return (0, 0); // it is there already
+        }
         let kept = 8 * planned.shape.entries as u64;
         let now = match &planned.source {
             Source::Made(_) => 0,
@@ -327,7 +346,7 @@ fn making(planned: &[Planned], graph: &Graph) -> u64 {
 }
 
 /// The rewiring of each tower of a model; none if no tower looks at the graph.
-fn wanted(values: &Hyperparameters, seed: u64) -> Result<Vec<Wanted>, Error> {
+fn wanted(values: &Hyperparameters, seed: u64, rows_only: bool) -> Result<Vec<Wanted>, Error> {
     if !values.model().sees_graph() {
         return Ok(Vec::new());
     }
@@ -337,7 +356,7 @@ fn wanted(values: &Hyperparameters, seed: u64) -> Result<Vec<Wanted>, Error> {
             NetworkKind::Gcn | NetworkKind::Gat => Rewiring::of_tower(values, number, seed)?,
             NetworkKind::Bank | NetworkKind::Window => unreachable!("banks have channels, not rewirings"),
         };
-        Ok(Wanted { rewiring, attention: tower.network == NetworkKind::Gat })
+        Ok(Wanted { rewiring, attention: tower.network == NetworkKind::Gat, rows_only })
     };
     values.model().towers().iter().enumerate().map(of).collect()
 }

@@ -38,6 +38,8 @@ pub struct MatrixShape {
     pub entries: usize,
     /// Whether it is its own transpose; if not, both are kept.
     pub symmetric: bool,
+    /// Whether its entries lie in a mapped file, so that mini-batches take no memory for them.
+    pub mapped: bool,
 }
 
 /// Bytes of memory.
@@ -58,7 +60,7 @@ pub struct Footprint {
 impl Footprint {
     /// Counts what `architecture` takes over inputs of this shape, in single precision.
     pub fn of(architecture: &Architecture, shape: &Shape) -> Self {
-        Self::count(architecture, shape, false)
+        Self::count(architecture, shape, Part::Whole)
     }
 
     /// The same in mini-batches of so many vertices. What a batch reaches is counted by the mean row of the
@@ -76,7 +78,7 @@ impl Footprint {
         }
         let of_rows = |matrix: &MatrixShape| {
             let entries = share(rows, matrix.entries).min(matrix.entries);
-            MatrixShape { entries, symmetric: false }
+            MatrixShape { entries, symmetric: false, mapped: false }
         };
         let reached = Shape {
             nodes: field,
@@ -84,13 +86,13 @@ impl Footprint {
             feature_entries: shape.feature_entries.map(|entries| share(field, entries)),
             matrices: shape.matrices.iter().map(of_rows).collect(),
         };
-        let batch = Self::count(architecture, &reached, true);
+        let batch = Self::count(architecture, &reached, Part::Batch);
         let logits = NUMBER * shape.nodes as u64 * Width::single(architecture.classes).stride() as u64;
         let run = batch.of_runs(1) + 2 * batch.weights + logits + INDEX * shape.nodes as u64;
-        Self { run, ..Self::count(architecture, shape, true) }
+        Self { run, ..Self::count(architecture, shape, Part::Source) }
     }
 
-    fn count(architecture: &Architecture, shape: &Shape, in_batches: bool) -> Self {
+    fn count(architecture: &Architecture, shape: &Shape, part: Part) -> Self {
         let mut propagated = 0;
         let mut run = Run { nodes: shape.nodes as u64, numbers: 0, parameters: 0, bytes: 0 };
         let classes = Width::single(architecture.classes);
@@ -101,10 +103,13 @@ impl Footprint {
             let matrix = shape.matrices.get(number).copied();
             let entries = matrix.map_or(0, |matrix| matrix.entries);
             let dense = shape.feature_entries.is_none();
-            let precomputed = matrix.is_some() && is_precomputed(tower, dense, shape.nodes, in_batches);
+            let precomputed =
+                matrix.is_some() && is_precomputed(tower, dense, shape.nodes, part != Part::Whole);
             propagated += if precomputed { features } else { 0 };
             ends.push(run.tower(tower, shape, entries as u64, precomputed));
-            if let Some(MatrixShape { symmetric, .. }) = matrix {
+            if let (Some(MatrixShape { mapped, .. }), Part::Source) = (matrix, part) {
+                matrices += rows_form(shape.nodes, if mapped { 0 } else { entries });
+            } else if let Some(MatrixShape { symmetric, .. }) = matrix {
                 matrices += propagation(shape.nodes, entries) * if symmetric { 1 } else { 2 };
                 largest = largest.max(rows_form(shape.nodes, entries));
                 if matches!(tower.kind, Kind::Gat { .. }) {
@@ -127,7 +132,7 @@ impl Footprint {
                 run.activations(classes, 2); // their sum
             }
         }
-        let reordered = !in_batches && shape.nodes >= REORDER_FROM && !shape.matrices.is_empty();
+        let reordered = part == Part::Whole && shape.nodes >= REORDER_FROM && !shape.matrices.is_empty();
         if reordered {
             run.activations(classes, 2); // logits in the order of the vertices
             run.bytes += INDEX * shape.nodes as u64; // and that order
@@ -148,6 +153,17 @@ impl Footprint {
         let runs = self.run.saturating_mul(at_once as u64);
         self.preparing.max(self.shared.saturating_add(self.passing).saturating_add(runs))
     }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A network over the whole graph.
+    Whole,
+    /// What mini-batches are cut from.
+    Source,
+    /// A network over the field of a batch.
+    Batch,
 }
 
 /// The count of one run.

@@ -37,6 +37,8 @@ pub struct Propagation<T> {
     forward: Form<T>,
     /// M^T and its form; absent when M is symmetric.
     backward: Option<(Csr<T>, Form<T>)>,
+    /// Whether nothing was made ready for M^T.
+    forward_only: bool,
     /// Made when first asked for: only attention needs it.
     by_column: OnceLock<Csr<usize>>,
 }
@@ -100,7 +102,17 @@ impl<T: Real> Propagation<T> {
             let form = Form::of(&transpose);
             (transpose, form)
         });
-        Self { matrix, forward, backward, by_column: OnceLock::new() }
+        Self { matrix, forward, backward, forward_only: false, by_column: OnceLock::new() }
+    }
+
+    /// The matrix as it is, for mini-batches: rows are cut from it, and Y = M X is computed, but not Y = M^T X. Takes no
+    /// memory besides.
+    ///
+    /// # Panics
+    /// If the matrix is not square.
+    pub fn forward_only(matrix: Csr<T>) -> Self {
+        assert_eq!(matrix.rows(), matrix.columns(), "a propagation matrix is square");
+        Self { matrix, forward: Form::Rows, backward: None, forward_only: true, by_column: OnceLock::new() }
     }
 
     /// M.
@@ -155,7 +167,11 @@ impl<T: Real> Propagation<T> {
     }
 
     /// Y = M^T X.
+    ///
+    /// # Panics
+    /// If it was made for the way forward only.
     pub fn apply_transposed(&self, x: &Matrix<T>, y: &mut Matrix<T>) {
+        assert!(!self.forward_only, "nothing was made ready for M^T");
         match &self.backward {
             Some((transpose, form)) => form.apply(transpose, x, y),
             None => self.apply(x, y),

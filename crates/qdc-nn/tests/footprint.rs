@@ -68,7 +68,7 @@ fn check(architecture: &Architecture, sparse: bool, reaches: &[usize]) {
         feature_entries: if let Features::Sparse(matrix) = &features { Some(matrix.entries()) } else { None },
         matrices: reaches
             .iter()
-            .map(|&reach| MatrixShape { entries: ring(reach).entries(), symmetric: true })
+            .map(|&reach| MatrixShape { entries: ring(reach).entries(), symmetric: true, mapped: false })
             .collect(),
     };
     assert_eq!(shape.feature_entries.is_some(), sparse);

@@ -163,7 +163,7 @@ impl Train {
         let resources = self.device.resources_of_training(written, session)?;
         let mut rewirings = Rewirings::new(&dataset).with_resources(resources).by_routes(&config.routes);
         if let Some(path) = self.kernel.clone().or(config.kernel.clone().map(PathBuf::from)) {
-            let kernel = GivenKernel::new(qdc_data::matrix::read(&path, session.budget())?)?;
+            let kernel = GivenKernel::new(qdc_data::matrix::map(&path, session.budget())?)?;
             rewirings = rewirings.with_kernel(kernel)?;
         }
         let trainer = self.device.trainer(written, session)?;

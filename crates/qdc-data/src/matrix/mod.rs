@@ -67,6 +67,20 @@ pub fn read(path: &Path, budget: Budget) -> Result<Csr<f64>, Error> {
     }
 }
 
+/// Reads a sparse matrix in single precision for training. The entries of a `.npz` in compressed rows are not held:
+/// they go to an unnamed file beside it, which is mapped into memory and vanishes with the process.
+///
+/// Takes one pass over the file, and memory for the row pointers alone; other formats are read as [`read`] does.
+///
+/// # Errors
+/// As [`read`], and where no file can be made beside it.
+pub fn map(path: &Path, budget: Budget) -> Result<Csr<f32>, Error> {
+    if Format::required(path)? == Format::SciPy {
+        return scipy::map(&crate::npz::Npz::open_within(path, budget)?);
+    }
+    Ok(read(path, budget)?.map(|value| value as f32))
+}
+
 /// Writes a sparse matrix whole or not at all.
 ///
 /// A table (csv, tsv) has a header and does not keep the size of the matrix; the other formats do.

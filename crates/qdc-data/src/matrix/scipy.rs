@@ -1,13 +1,15 @@
 //! The `.npz` files of `scipy.sparse.save_npz`: csr, csc and coo are read, csr is written.
 
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use qdc_core::Csr;
 
 use super::{from_entries, plausible_size};
 use crate::Error;
-use crate::npz::{Npz, NpzWriter};
+use crate::mapped::{Numbers, Plain};
+use crate::npz::{Element, Npz, NpzWriter};
 
 pub(super) fn read(archive: &Npz) -> Result<Csr<f64>, Error> {
     let format = archive.text("format")?;
@@ -52,6 +54,47 @@ pub(super) fn read(archive: &Npz) -> Result<Csr<f64>, Error> {
             .malformed("format", format!("'{other}' matrices are not read"))
             .remedy("convert it before saving: scipy.sparse.save_npz(file, matrix.tocsr())")),
     }
+}
+
+/// The matrix in single precision, its entries in a mapped file.
+pub(super) fn map(archive: &Npz) -> Result<Csr<f32>, Error> {
+    let single = |matrix: Csr<f64>| matrix.map(|value| value as f32);
+    let shape = archive.vector::<usize>("shape")?;
+    let (&[rows, columns], "csr") = (&shape[..], archive.text("format")?.as_str()) else {
+        return Ok(single(read(archive)?));
+    };
+    let pointers = archive.vector::<usize>("indptr")?;
+    let indices = numbers::<u32>(archive, "indices")?;
+    let values = numbers::<f32>(archive, "data")?;
+    // Columns that do not ascend within a row are put in order in memory.
+    Csr::shared(rows, columns, pointers, Arc::new(indices), Arc::new(values))
+        .or_else(|_| Ok(single(read(archive)?)))
+}
+
+/// The numbers of an array in an unnamed file beside the archive, mapped.
+fn numbers<T: Element + Plain>(archive: &Npz, name: &str) -> Result<Numbers<T>, Error> {
+    const AT_ONCE: usize = 1 << 16;
+    let failed = |source| Error::Write { path: archive.path().into(), source };
+    let folder = archive.path().parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = BufWriter::with_capacity(
+        1 << 18,
+        tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?,
+    );
+    let mut reader = archive.reader(name)?;
+    let count = reader.header.shape.iter().product::<usize>();
+    let (mut left, mut values, mut bytes) = (count, Vec::new(), Vec::new());
+    while left > 0 {
+        let now = left.min(AT_ONCE);
+        values.clear();
+        bytes.clear();
+        reader.read::<T>(now, &mut values)?;
+        values.iter().for_each(|&value| value.put(&mut bytes));
+        file.write_all(&bytes).map_err(failed)?;
+        left -= now;
+    }
+    reader.finish()?;
+    file.flush().map_err(failed)?;
+    Numbers::of(file.get_ref(), count).map_err(failed)
 }
 
 /// How many rows the file itself has pointers for.
