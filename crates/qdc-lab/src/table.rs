@@ -399,6 +399,20 @@ mod tests {
     }
 
     #[test]
+    fn the_table_says_what_is_measured_what_is_missing_and_what_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.db");
+        write(&file, "cornell gcn paper", "gcn", "paper", &[0.4, 0.5, 0.45], Value::Null);
+        let mut table = read(&file, &Filter::default());
+        let plain = table.write(Format::Markdown, false);
+        assert!(plain.contains("| cornell |") && plain.contains("| **45.00 ± 4.00** |"), "{plain}");
+        let cell = &mut table.cells[0];
+        (cell.metric, cell.wanted, cell.failed) = ("auc".into(), 7, 2);
+        let marked = table.write(Format::Markdown, false);
+        assert!(marked.contains("| cornell (auc) |") && marked.contains(" [1/7, 2 failed] |"), "{marked}");
+    }
+
+    #[test]
     fn names_are_quoted_as_each_format_wants_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("s.db");

@@ -1,5 +1,6 @@
 //! The folder `results/` and the page about it say the same: every number stands where it came from.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use qdc_lab::Config;
@@ -25,7 +26,7 @@ fn every_cell_of_the_table_has_a_file_with_its_numbers() {
         let text = read(field("config"));
         let config = Config::from_toml(&text).unwrap_or_else(|problem| panic!("{line}: {problem}"));
         config.hyperparameters().unwrap();
-        assert_eq!(config.dataset.as_deref(), Some(field("dataset")));
+        assert_eq!(config.dataset.unwrap().replace('_', "-"), field("dataset"));
         assert_eq!(config.model.as_ref().unwrap().to_string(), field("model"));
         let result = config.result.unwrap();
         for name in ["test_mean", "test_std", "validation_mean"] {
@@ -75,4 +76,59 @@ fn the_cells_make_the_table_again_with_every_trial() {
             cell.name
         );
     }
+}
+
+/// Numbers with two decimals, as scores are written.
+fn scores(text: &str) -> Vec<&str> {
+    let is_part = |letter: char| letter.is_ascii_digit() || letter == '.';
+    let parts = text.split(|letter: char| !is_part(letter)).map(|part| part.trim_end_matches('.'));
+    let score =
+        |part: &&str| part.split_once('.').is_some_and(|(whole, rest)| whole.len() == 2 && rest.len() == 2);
+    parts.filter(score).collect()
+}
+
+#[test]
+fn every_score_in_the_prose_is_one_of_the_table() {
+    let csv = read("results/table.csv");
+    let known: HashSet<&str> = csv.lines().flat_map(|line| line.split(',')).collect();
+    let readme = read("README.md");
+    let (_, section) = readme.split_once("## Does it help?").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    for (page, text) in [("README.md", section), ("docs/results.md", &read("docs/results.md"))] {
+        let prose = text.lines().filter(|line| page == "README.md" || !line.starts_with('|'));
+        let found: Vec<&str> = prose.flat_map(scores).collect();
+        assert!(found.len() > 10, "{page} shows results");
+        for score in found {
+            assert!(known.contains(score), "{page}: {score} is not in results/table.csv");
+        }
+    }
+}
+
+/// The short table of the README: a line of a model and a column of a dataset meet in a cell of `table.csv`.
+#[test]
+fn the_short_table_has_the_cells_it_names() {
+    let (readme, csv) = (read("README.md"), read("results/table.csv"));
+    let mean = |dataset: &str, model: &str, space: &str| {
+        let line = csv.lines().find(|line| line.starts_with(&format!("{dataset},{model},{space},")));
+        line.and_then(|line| line.split(',').nth(5)).map(str::to_owned)
+    };
+    let rows = [
+        ("| bank, five presets |", "bank", "presets"),
+        ("| GCN+MultiScale |", "gcn+multiscale", "wide"),
+        ("| GCN+QDC |", "gcn+qdc", "wide"),
+        ("| GCN |", "gcn", "wide"),
+        ("| MLP |", "mlp", "wide"),
+    ];
+    let (mut columns, mut compared) = (Vec::new(), 0);
+    for line in readme.lines() {
+        if line.starts_with("| | ") {
+            columns = line.split('|').skip(2).map(str::trim).filter(|name| !name.is_empty()).collect();
+        }
+        let Some((label, model, space)) = rows.iter().find(|row| line.starts_with(row.0)) else { continue };
+        for (column, field) in columns.iter().zip(line[label.len()..].split('|')) {
+            assert_eq!(Some(field.trim().trim_matches('*').to_owned()), mean(column, model, space), "{line}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 5 * 9 + 4 * 4);
 }

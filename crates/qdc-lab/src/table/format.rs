@@ -107,7 +107,7 @@ impl Table {
         };
         let whole = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         let mut grid = vec![
-            line("", &|column| (style.escape)(&column.dataset)),
+            line("", &|column| (style.escape)(&self.heading(column))),
             line(style.homophily, &|column| {
                 column.homophily.map_or(String::new(), |value| format!("{value:.2}"))
             }),
@@ -155,10 +155,28 @@ impl Table {
         if let (true, Some((mean, _))) = (compare, cell.published) {
             let _ = write!(field, " ({:.2})", 100.0 * mean);
         }
-        if (cell.trials as u64) < cell.wanted {
-            let _ = write!(field, " [{}/{}]", cell.trials, cell.wanted);
+        let unfinished = (cell.trials as u64) < cell.wanted;
+        let remarks = [
+            unfinished.then(|| format!("{}/{}", cell.trials, cell.wanted)),
+            (cell.failed > 0).then(|| format!("{} failed", cell.failed)),
+        ];
+        let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+        if !remarks.is_empty() {
+            let _ = write!(field, " [{}]", remarks.join(", "));
         }
         field
+    }
+
+    /// The dataset, and what its scores are measured by where that is not the accuracy.
+    fn heading(&self, column: &Column) -> String {
+        let mut metrics =
+            self.cells.iter().filter(|cell| cell.dataset == column.dataset).map(|cell| &cell.metric);
+        match metrics.next() {
+            Some(metric) if metric != "accuracy" && metrics.all(|other| other == metric) => {
+                format!("{} ({metric})", column.dataset)
+            }
+            _ => column.dataset.clone(),
+        }
     }
 
     fn csv(&self) -> String {

@@ -173,7 +173,7 @@ fn put(file: &Path, text: &str) -> Result<(), Error> {
 /// What a cell is, in letters that every file system takes: `cora-gcn+qdc-paper`.
 fn file_name(cell: &Cell) -> String {
     let row = &cell.row;
-    let mut name = format!("{}-{}-{}", cell.dataset, row.model, row.space);
+    let mut name = format!("{}-{}-{}", cell.dataset, row.model, row.space.trim_end_matches(".toml"));
     if !row.study.is_empty() {
         name = format!("{name}-{}", row.study);
     }
