@@ -296,7 +296,7 @@ impl Config {
             config.routes = TowerReport::routes(&towers);
         }
         let device = trial.user_attributes.get("device").and_then(Json::as_str);
-        config.device = device.map(|name| if name == "cpu" { "cpu" } else { "cuda" }.to_owned());
+        config.device = device.map(|name| choice_of(name).to_owned());
         let fixed = if record.is_null() { attribute("fixed") } else { record["hyperparameters"].clone() };
         config.hyperparameters = serde_json::from_value(fixed).unwrap_or_default();
         config.hyperparameters.extend(trial.parameters());
@@ -325,6 +325,15 @@ pub(crate) fn best(trials: &[Trial]) -> Option<&Trial> {
     complete.reduce(|best, trial| if value(best) >= value(trial) { best } else { trial })
 }
 
+/// The `--device` that repeats what a record says a training was computed on.
+fn choice_of(name: &str) -> &'static str {
+    match name {
+        "cpu" => "cpu",
+        both if both.split(" and ").any(|part| part == "cpu") => "auto",
+        _ => "cuda",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,6 +342,12 @@ mod tests {
         [[tower]]\nnetwork = 'gcn'\nrewiring = 'qdc'\nmu = 0.9\n\
         [[tower]]\nnetwork = 'gat'\nrewiring = 'qdc'\nmu = -0.5\nheads = 2\n\
         [hyperparameters]\nhidden = 8\n[schedule]\nmax_steps = 7\nstop = 'loss'\n[result]\ntest_mean = 0.5\n";
+
+    #[test]
+    fn a_training_is_repeated_where_it_was_computed() {
+        assert_eq!((choice_of("cpu"), choice_of("NVIDIA H200")), ("cpu", "cuda"));
+        assert_eq!((choice_of("NVIDIA H200 and cpu"), choice_of("cpu and X")), ("auto", "auto"));
+    }
 
     #[test]
     fn a_hyper_parameter_that_is_not_set_is_not_written() {
