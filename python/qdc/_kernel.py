@@ -130,7 +130,8 @@ def kernel(
     ``memory``
         bytes that dense routes may take; more is a ``MemoryLimitError``.
     ``device``
-        ``"cuda"`` makes the columns of a polynomial on a CUDA device, ``"auto"`` where there is one and it gains.
+        ``"cuda"`` makes the columns of a polynomial, or those of eigenpairs, on a CUDA device, ``"auto"`` where there
+        is one and it gains.
     ``threads``, ``progress``
         worker threads (the result does not depend on them), and a function called as (phase, done, total).
     ``return_report``

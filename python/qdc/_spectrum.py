@@ -10,7 +10,7 @@ from scipy import sparse
 from . import _core as core
 from ._call import Progress, Report, call, memory_limit, whole
 from ._graph import Graph, GraphLike, as_graph, csr
-from ._kernel import Normalize, Pairs, Sign, Solver, kernel_options
+from ._kernel import Device, Normalize, Pairs, Sign, Solver, kernel_options
 from .filters import FilterLike, as_filter
 from .sparsify import Epsilon, Sparsify
 
@@ -131,6 +131,7 @@ class Spectrum:
         sparsify: Sparsify = ...,
         sign: Sign = ...,
         normalize: Normalize = ...,
+        device: Device = ...,
         threads: int | None = ...,
         progress: Progress | None = ...,
         return_report: Literal[False] = ...,
@@ -150,6 +151,7 @@ class Spectrum:
         sparsify: Sparsify = ...,
         sign: Sign = ...,
         normalize: Normalize = ...,
+        device: Device = ...,
         threads: int | None = ...,
         progress: Progress | None = ...,
         return_report: Literal[True],
@@ -168,6 +170,7 @@ class Spectrum:
         sparsify: Sparsify = Epsilon(),
         sign: Sign = "positive",
         normalize: Normalize = "sym",
+        device: Device = "auto",
         threads: int | None = None,
         progress: Progress | None = None,
         return_report: bool = False,
@@ -179,7 +182,7 @@ class Spectrum:
         chosen = as_filter(filter, mu=mu, sigma=sigma, gamma=gamma, alpha=alpha, time=time)
         wanted: Any = pairs if pairs is not None else ("all" if self.is_complete else self.pairs)
         options = kernel_options(
-            wanted, sparsify, sign, normalize, 1.0, "auto", core.DEFAULTS["tolerance"], "f64", None, None
+            wanted, sparsify, sign, normalize, 1.0, "auto", core.DEFAULTS["tolerance"], "f64", None, None, device
         )
         arrays, report = core.kernel_from(self._core, chosen._core, options, call(threads, progress))
         matrix = csr(arrays, self.nodes)

@@ -204,7 +204,8 @@ pub(crate) fn kernel_from<'py>(
     call: Call,
 ) -> PyResult<Built<'py>> {
     let recipe = options.recipe(py, &filter)?.self_loop(spectrum.self_loop);
-    let resources = Resources::given((*spectrum.spectrum).clone());
+    let accelerator = options.resources(py)?.accelerator;
+    let resources = Resources { accelerator, ..Resources::given((*spectrum.spectrum).clone()) };
     let raised = Arc::clone(&filter.raised);
     let built = call.run(py, move |watch| {
         let job = recipe.prepare(&spectrum.graph, &resources, watch);

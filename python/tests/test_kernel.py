@@ -85,13 +85,21 @@ def test_the_local_route_is_as_accurate_as_asked_for(random_graph: sparse.csr_ar
         make(solver="local")
 
 
-def test_a_device_is_asked_for_by_name(karate: sparse.csr_array) -> None:
-    whole = qdc.kernel(karate, mu=0.3, sigma=0.1)
-    assert (qdc.kernel(karate, mu=0.3, sigma=0.1, device="cpu") != whole).nnz == 0
+@pytest.mark.parametrize("by_pairs", [False, True])
+def test_a_device_is_asked_for_by_name(karate: sparse.csr_array, by_pairs: bool) -> None:
+    spectrum = qdc.Spectrum(karate)
+
+    def make(device: Any) -> sparse.csr_array:
+        if by_pairs:
+            return spectrum.kernel(mu=0.3, sigma=0.1, pairs=9, device=device)
+        return qdc.kernel(karate, mu=0.3, sigma=0.1, device=device)
+
+    whole = make("auto")
+    assert (make("cpu") != whole).nnz == 0
     with pytest.raises(qdc.ParameterError, match="device: 'gpu' is none of auto, cpu and cuda"):
-        qdc.kernel(karate, device="gpu")  # type: ignore[call-overload]
+        make("gpu")
     try:
-        made = qdc.kernel(karate, mu=0.3, sigma=0.1, device="cuda")
+        made = make("cuda")
     except qdc.QdcError as error:
         assert "CUDA" in str(error)
     else:
