@@ -65,6 +65,13 @@ def data_dir() -> str:
     return folder
 
 
+def postgres_shell(command: str) -> list[str]:
+    """What a command prints that may use the shell functions of the tests of studies."""
+    functions = ROOT / "crates" / "qdc-tune" / "tests" / "optuna" / "postgres.sh"
+    shell = subprocess.run(["bash", "-c", f'. "{functions}"; {command}'], capture_output=True, text=True, timeout=120)
+    return shell.stdout.splitlines()
+
+
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """The address of a private PostgreSQL server, started as the tests of studies start theirs."""
@@ -73,22 +80,16 @@ def postgres() -> Iterator[str]:
     except qdc.ParameterError as refused:
         if "without PostgreSQL" in str(refused):
             pytest.skip(f"this wheel was built without PostgreSQL; {refused.hint}")
-    script = ROOT / "crates" / "qdc-tune" / "tests" / "optuna" / "postgres.sh"
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)  # the server may run as another user
     server = folder / "server"
-
-    def run(command: str) -> list[str]:
-        shell = subprocess.run(["bash", "-c", f'. "{script}"; {command}'], capture_output=True, text=True, timeout=120)
-        return shell.stdout.splitlines()
-
     try:
-        printed = run(f'start_postgres "{server}" && echo "$POSTGRES_ADDRESS"')
+        printed = postgres_shell(f'start_postgres "{server}" && echo "$POSTGRES_ADDRESS"')
         if not printed or not printed[-1].startswith("postgresql://"):
             pytest.skip(printed[-1] if printed else "PostgreSQL did not start")
         yield printed[-1]
     finally:
-        run(f'POSTGRES_FOLDER="{server}"; stop_postgres')
+        postgres_shell(f'POSTGRES_FOLDER="{server}"; stop_postgres')
         shutil.rmtree(folder, ignore_errors=True)
 
 

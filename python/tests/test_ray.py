@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +27,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 from qdc.ray import bar, kernels, places  # noqa: E402
 
 COMPLETE = 1
+Built = tuple[sparse.csr_array, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +36,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     # Workers look for modules in the folder of the program first, and here lie the sources without the compiled part.
     before = Path.cwd()
     os.chdir(tmp_path_factory.mktemp("program"))
-    quiet = pytest.MonkeyPatch()
-    quiet.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    settings = pytest.MonkeyPatch()
+    settings.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    settings.setenv("RAY_worker_niceness", "0")  # else a busy machine hardly lets workers run
     node = {"num_cpus": 1, "object_store_memory": 100_000_000, "include_dashboard": False}
     started = Cluster(initialize_head=True, head_node_args=node)
     try:
@@ -45,7 +49,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     finally:
         ray.shutdown()
         started.shutdown()
-        quiet.undo()
+        settings.undo()
         os.chdir(before)
 
 
@@ -55,7 +59,13 @@ def power_law(nodes: int) -> qdc.Graph:
 
 @pytest.fixture(scope="module")
 def graph() -> qdc.Graph:
-    return power_law(2500)
+    return power_law(3500)
+
+
+@pytest.fixture(scope="module")
+def window(graph: qdc.Graph) -> Built:
+    """The kernel of one process."""
+    return qdc.kernel(graph, **WINDOW, return_report=True)
 
 
 def same_bytes(one: sparse.csr_array, other: sparse.csr_array) -> bool:
@@ -67,7 +77,7 @@ def same_bytes(one: sparse.csr_array, other: sparse.csr_array) -> bool:
 
 def kill_worker(task: str) -> None:
     """kill -9 of a worker in the midst of a task of that name."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         for process in Path("/proc").glob("[0-9]*"):
             if runs(process, task):
@@ -102,7 +112,7 @@ class Killing:
 
 WINDOW: dict[str, Any] = {"mu": 0.3, "sigma": 0.1, "sparsify": qdc.TopK(8)}
 KERNELS: dict[str, tuple[int, dict[str, Any]]] = {
-    "top k": (2500, WINDOW),
+    "top k": (1500, WINDOW),
     "a threshold on absolute values": (
         1500,
         {"mu": 0.0, "sigma": 0.4, "sparsify": qdc.Epsilon(1e-3), "sign": "absolute", "normalize": "row"},
@@ -126,14 +136,13 @@ def test_two_nodes_make_the_kernel_of_one_process(cluster: Any, nodes: int, opti
     assert [step[1] for step in told] == sorted({step[1] for step in told})
 
 
-def test_a_worker_killed_during_the_build_changes_nothing(cluster: Any, graph: qdc.Graph) -> None:
+def test_a_worker_killed_during_the_build_changes_nothing(cluster: Any, graph: qdc.Graph, window: Built) -> None:
     killing = Killing("qdc rows")
     made, report = qdc.ray.kernel(graph, **WINDOW, progress=killing, return_report=True)
-    expected, its_report = qdc.kernel(graph, **WINDOW, return_report=True)
-    assert killing.killed and same_bytes(made, expected) and report == its_report
+    assert killing.killed and same_bytes(made, window[0]) and report == window[1]
 
 
-def test_a_node_lost_during_the_build_changes_nothing(cluster: Any, graph: qdc.Graph) -> None:
+def test_a_node_lost_during_the_build_changes_nothing(cluster: Any, graph: qdc.Graph, window: Built) -> None:
     third = cluster.add_node(num_cpus=1, object_store_memory=100_000_000, include_dashboard=False)
     cluster.wait_for_nodes()
     lost = []
@@ -143,8 +152,8 @@ def test_a_node_lost_during_the_build_changes_nothing(cluster: Any, graph: qdc.G
             lost.append(done)
             cluster.remove_node(third, allow_graceful=False)
 
-    assert same_bytes(qdc.ray.kernel(graph, **WINDOW, progress=lose), qdc.kernel(graph, **WINDOW))
-    assert 0 < lost[0] < 2500
+    assert same_bytes(qdc.ray.kernel(graph, **WINDOW, progress=lose), window[0])
+    assert 0 < lost[0] < graph.nodes
 
 
 def test_a_range_whose_workers_are_all_lost_is_named(
@@ -156,7 +165,7 @@ def test_a_range_whose_workers_are_all_lost_is_named(
     assert "logs" in (lost.value.hint or "")
 
 
-SEARCH: dict[str, Any] = {"trials": 6, "seed": 3, "batch": 4, "max_steps": 40, "splits": [0, 1]}
+SEARCH: dict[str, Any] = {"trials": 6, "seed": 3, "batch": 4, "max_steps": 120, "splits": [0, 1]}
 DATASET = "csbm:n=600,homophily=0.2,seed=0"
 
 
@@ -207,6 +216,26 @@ def test_a_search_stopped_and_called_again_ends_like_one_that_was_not(
     assert trials_of(study, tmp_path) == searched[1]
 
 
+def test_a_program_killed_during_a_search_is_continued_by_the_same_call(
+    cluster: Any, searched: tuple[Any, list[Any]], tmp_path: Path
+) -> None:
+    study = tmp_path / "study.db"
+    program = f"""
+import qdc, ray
+ray.init(address={cluster.address!r}, log_to_driver=False, logging_level="error")
+tell = lambda phase, done, total: print(done, flush=True)
+qdc.ray.tune({DATASET!r}, "gcn+qdc", **{SEARCH!r}, study={str(study)!r}, progress=tell)
+"""
+    with subprocess.Popen([sys.executable, "-I", "-c", program], stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        assert any(int(line) > 0 for line in driver.stdout), "it ended before a trial had"
+        driver.kill()
+    assert driver.returncode == -signal.SIGKILL
+    assert any(trial[0] != COMPLETE for trial in trials_of(study, tmp_path)), "it was killed too late"
+    assert qdc.ray.tune(DATASET, "gcn+qdc", **SEARCH, study=study)["left"] == 0
+    assert trials_of(study, tmp_path) == searched[1]
+
+
 def test_workers_search_the_space_of_a_file_that_they_do_not_see(cluster: Any, tmp_path: Path) -> None:
     space = tmp_path / "space.toml"
     space.write_text('[fixed]\npairs = "all"\n[search]\nhidden = [2, 4]\n')
@@ -249,7 +278,7 @@ def test_a_call_that_is_stopped_leaves_no_task_behind(cluster: Any, graph: qdc.G
 
     with pytest.raises(RuntimeError, match="enough"):
         qdc.ray.kernel(graph, **WINDOW, progress=stop)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and any(runs(process, "qdc") for process in Path("/proc").glob("[0-9]*")):
         time.sleep(0.05)
     assert time.monotonic() < deadline, "tasks go on that nobody waits for"

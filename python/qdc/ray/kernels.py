@@ -122,8 +122,8 @@ def kernel(
     ``memory``
         bytes that one task may take; Ray begins no more tasks on a node than fit.
     ``device``
-        with ``"auto"`` tasks of routes that gain from a GPU reserve one where the cluster has some, and compute on it;
-        with ``"cuda"`` a cluster without one is an error.
+        with ``"auto"`` tasks of routes that gain from a GPU reserve one where the cluster has some, and compute on it
+        as ``device="cuda"`` does in one process; with ``"cuda"`` a cluster without one is an error.
     ``threads``
         threads of each task, for which it reserves as many CPUs.
     ``progress``
