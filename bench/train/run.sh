@@ -14,7 +14,7 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 cargo build --release --quiet -p qdc-nn --example epochs
 cargo build --release --quiet -p qdc-cli
-export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 RAYON_NUM_THREADS=1
 "$venv/bin/python" bench/train/compare.py "$data" "$@"
 "$venv/bin/python" bench/train/runs.py "$data" "$@"
 "$venv/bin/python" bench/train/accuracy.py "$data" "$@"

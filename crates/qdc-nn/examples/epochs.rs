@@ -1,4 +1,5 @@
-//! The time of one training epoch with its evaluation, on one thread: the measurement behind bench/train.
+//! The time of one training epoch with its evaluation, on one thread (`RAYON_NUM_THREADS=1`): the measurement behind
+//! bench/train.
 //!
 //! `epochs DATASET.npz gcn|gat [--matrix SCIPY.npz] [--hidden 64] [--heads 4] [--epochs 300] [--seconds 8]`
 //! prints one JSON object. Time is the CPU time of the thread, so that other work on the machine counts
