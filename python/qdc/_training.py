@@ -118,7 +118,20 @@ def tune(
     """
     read = as_dataset(dataset, data_dir)
     settings = search_settings(
-        trials, space, batch, seed, seeds, ensemble, splits, max_steps, metric, memory, sampler, prune, budget, device,
+        trials,
+        space,
+        batch,
+        seed,
+        seeds,
+        ensemble,
+        splits,
+        max_steps,
+        metric,
+        memory,
+        sampler,
+        prune,
+        budget,
+        device,
         batch_nodes,
     )
     search = _core.Search(read._core, model, settings)
