@@ -40,17 +40,18 @@ def train(
 
     ``model`` is ``mlp``, ``gcn``, ``gat``, one of the last two with ``+gdc``, ``+sdrf``, ``+bpdc``, ``+qdc`` or
     ``+multiscale``, or ``bank`` or ``window``. Hyper-parameters are keywords: ``layers hidden heads dropout
-    learning_rate weight_decay mu sigma gamma alpha time epsilon top_k pairs ...``; those not given have the defaults of
-    ``qdc train``. The best step by validation is kept, and scored on the test vertices. ``seeds`` trains every split
-    with that many seeds from ``seed`` on: means are over splits and seeds, the standard deviation over splits.
-    ``ensemble=K`` trains K seeds and asks them together, the mean of their class probabilities: ``ensemble_test_mean``
-    and its kin stand beside the single networks' scores. ``metric`` (``accuracy``, ``f1``, ``auc``; by default the
-    dataset's usual one) stops the training and scores it. ``batch_nodes=N`` trains on N vertices at a time, drawn anew
-    in every step, for graphs that do not fit in memory (on the CPU). ``memory`` bytes are the most that the whole run may take:
-    fewer splits are trained at once, and what does not fit at all raises ``MemoryLimitError`` with the figure it needs.
-    ``spectrum``, the eigenpairs of the dataset's graph, saves computing them again for every mu and sigma; those of
-    another graph, or of another self-loop weight than the model's, raise ``ParameterError``. ``device`` is ``cpu``,
-    ``cuda``, or ``auto``: a CUDA device where there is one, otherwise the CPU.
+    learning_rate weight_decay mu sigma gamma alpha time epsilon top_k pairs ...``; those not given have the
+    defaults of ``qdc train``. The best step by validation is kept, and scored on the test vertices. ``seeds``
+    trains every split with that many seeds from ``seed`` on: means are over splits and seeds, the standard
+    deviation over splits. ``ensemble=K`` trains K seeds and asks them together, the mean of their class
+    probabilities: ``ensemble_test_mean`` and its kin stand beside the single networks' scores. ``metric``
+    (``accuracy``, ``f1``, ``auc``; by default the dataset's usual one) stops the training and scores it.
+    ``batch_nodes=N`` trains on N vertices at a time, drawn anew in every step, for graphs that do not fit in memory
+    (on the CPU). ``memory`` bytes are the most that the whole run may take: fewer splits are trained at once, and
+    what does not fit at all raises ``MemoryLimitError`` with the figure it needs. ``spectrum``, the eigenpairs of
+    the dataset's graph, saves computing them again for every mu and sigma; those of another graph, or of another
+    self-loop weight than the model's, raise ``ParameterError``. ``device`` is ``cpu``, ``cuda``, or ``auto``: a
+    CUDA device where there is one, otherwise the CPU.
 
     The record is what ``qdc train --json`` prints: ``test_mean``, ``test_std``, ``validation_mean``, ``splits``,
     ``hyperparameters``, ``kernel``, ``seconds``, ... Accuracies are fractions.
@@ -103,37 +104,22 @@ def tune(
 ) -> Report:
     """Searches the hyper-parameters of a model for the best validation accuracy over the splits.
 
-    ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's own
-    schema (``optuna.load_study`` opens it; the same call resumes it), or, where the package was built with the feature
-    ``postgres``, ``postgresql://user@host/database``; without one the search lives in memory. ``jobs``
+    ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's
+    own schema (``optuna.load_study`` opens it; the same call resumes it), or, where the package was built with the
+    feature ``postgres``, ``postgresql://user@host/database``; without one the search lives in memory. ``jobs``
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
     scores the best trial with that many seeds in the end; ``ensemble=K`` asks the K best trials together
-    (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial begins. Ctrl-C
-    leaves the finished trials in the study. ``batch_nodes``, ``metric``, ``memory`` and ``device`` as in ``train``; a trial that does
-    not fit in memory is recorded as failed, and the search goes on.
+    (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial begins.
+    Ctrl-C leaves the finished trials in the study. ``batch_nodes``, ``metric``, ``memory`` and ``device`` as in
+    ``train``; a trial that does not fit in memory is recorded as failed, and the search goes on.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
     """
     read = as_dataset(dataset, data_dir)
-    settings = search_settings(
-        trials,
-        space,
-        batch,
-        seed,
-        seeds,
-        ensemble,
-        splits,
-        max_steps,
-        metric,
-        memory,
-        sampler,
-        prune,
-        budget,
-        device,
-        batch_nodes,
-    )
+    searched = (trials, space, batch, seed, seeds, ensemble, sampler, prune, budget)
+    settings = search_settings(*searched, splits, max_steps, batch_nodes, metric, memory, device)
     search = _core.Search(read._core, model, settings)
     at_once = None if jobs is None else whole("jobs", jobs, at_least=1)
     return search.run(None if study is None else str(study), study_name, at_once, None, call(threads, progress))
@@ -146,15 +132,15 @@ def search_settings(
     seed: int,
     seeds: int,
     ensemble: int | None,
-    splits: Iterable[int] | None,
-    max_steps: int | None,
-    metric: Metric | None,
-    memory: float | None,
     sampler: Sampler,
     prune: bool,
     budget: float | None,
+    splits: Iterable[int] | None,
+    max_steps: int | None,
+    batch_nodes: int | None,
+    metric: Metric | None,
+    memory: float | None,
     device: Device,
-    batch_nodes: int | None = None,
 ) -> dict[str, Any]:
     """The keywords of a search as the core takes them."""
     return {

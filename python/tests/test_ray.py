@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import signal
@@ -221,19 +222,23 @@ def test_a_program_killed_during_a_search_is_continued_by_the_same_call(
 ) -> None:
     study = tmp_path / "study.db"
     program = f"""
-import qdc, ray
+import os, qdc, ray, signal
 ray.init(address={cluster.address!r}, log_to_driver=False, logging_level="error")
-tell = lambda phase, done, total: print(done, flush=True)
+def tell(phase, done, total):
+    if done > 0:
+        os.kill(os.getpid(), signal.SIGKILL)
 qdc.ray.tune({DATASET!r}, "gcn+qdc", **{SEARCH!r}, study={str(study)!r}, progress=tell)
 """
-    with subprocess.Popen([sys.executable, "-I", "-c", program], stdout=subprocess.PIPE, text=True) as driver:
-        assert driver.stdout is not None
-        assert any(int(line) > 0 for line in driver.stdout), "it ended before a trial had"
-        driver.kill()
+    driver = subprocess.run([sys.executable, "-I", "-c", program], timeout=300)
     assert driver.returncode == -signal.SIGKILL
     assert any(trial[0] != COMPLETE for trial in trials_of(study, tmp_path)), "it was killed too late"
     assert qdc.ray.tune(DATASET, "gcn+qdc", **SEARCH, study=study)["left"] == 0
     assert trials_of(study, tmp_path) == searched[1]
+
+
+def test_both_calls_take_the_words_of_the_call_in_one_process() -> None:
+    for there, here in [(qdc.ray.kernel, qdc.kernel), (qdc.ray.tune, qdc.tune)]:
+        assert list(inspect.signature(there).parameters) == list(inspect.signature(here).parameters)
 
 
 def test_workers_search_the_space_of_a_file_that_they_do_not_see(cluster: Any, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def tune(
     ensemble: int | None = None,
     splits: Iterable[int] | None = None,
     max_steps: int | None = None,
+    batch_nodes: int | None = None,
     metric: Metric | None = None,
     memory: float | None = None,
     study_name: str | None = None,
@@ -79,9 +80,8 @@ def tune(
     >>> ray.shutdown()
     """
     read = as_dataset(dataset, data_dir)
-    settings = search_settings(
-        trials, space, batch, seed, seeds, ensemble, splits, max_steps, metric, memory, sampler, prune, budget, device
-    )
+    searched = (trials, space, batch, seed, seeds, ensemble, sampler, prune, budget)
+    settings = search_settings(*searched, splits, max_steps, batch_nodes, metric, memory, device)
     connect()
     here = place(device, threads, memory)
     scored_here = settings["seeds"] > 1 or settings["ensemble"] > 1
