@@ -23,7 +23,7 @@ pub struct ModelScore {
     pub mean: f64,
     /// The standard deviation over the splits.
     pub deviation: f64,
-    /// Every split.
+    /// Every split; none where they are too many to show.
     pub splits: Vec<f64>,
     /// The published mean and deviation.
     pub published: Option<(f64, f64)>,
@@ -113,7 +113,7 @@ fn draw(svg: &mut Svg, panel: &Panel, y: f64, score: &ModelScore) {
     for (split, value) in score.splits.iter().enumerate() {
         svg.circle((x(*value), y + offset(split, score.splits.len())), 1.7, &split_style());
     }
-    if score.splits.len() > 1 {
+    if score.deviation > 0.0 {
         let (low, high) = (x(score.mean - score.deviation), x(score.mean + score.deviation));
         svg.line((low, y), (high, y), &whisker_style());
         for end in [low, high] {
@@ -130,7 +130,9 @@ fn read(panel: &Panel, y: f64, score: &ModelScore, readings: &mut Vec<Reading>) 
     let ModelScore { dataset, model, mean, deviation, splits, published, identity, .. } = score;
     let x = |value: f64| panel.at(100.0 * value, 0.0).0;
     let mut text = format!("{model} on {dataset}\n{:.2} ± {:.2} %", 100.0 * mean, 100.0 * deviation);
-    let _ = write!(text, " over {} splits", splits.len());
+    if !splits.is_empty() {
+        let _ = write!(text, " over {} splits", splits.len());
+    }
     if let Some((mean, deviation)) = published {
         let _ = write!(text, "\npublished {:.2} ± {:.2} %", 100.0 * mean, 100.0 * deviation);
     }
@@ -146,8 +148,10 @@ fn read(panel: &Panel, y: f64, score: &ModelScore, readings: &mut Vec<Reading>) 
 
 fn keys(scores: &[ModelScore]) -> Vec<(Mark, String)> {
     let mut keys = vec![(Mark::Dot(mean_style()), "mean".to_owned())];
-    if scores.iter().any(|score| score.splits.len() > 1) {
+    if scores.iter().any(|score| score.deviation > 0.0) {
         keys.push((Mark::Line(whisker_style()), "± standard deviation".into()));
+    }
+    if scores.iter().any(|score| score.splits.len() > 1) {
         keys.push((Mark::Dot(split_style()), "one split".into()));
     }
     if scores.iter().any(|score| score.published.is_some()) {
@@ -223,9 +227,18 @@ mod tests {
     }
 
     #[test]
+    fn a_mean_without_its_splits_keeps_its_whisker() {
+        let known = ModelScore { splits: Vec::new(), mean: 0.5, ..score("cornell", "gcn", &[0.4, 0.6]) };
+        let figure = comparison(&[known], SCREEN).unwrap();
+        assert!(figure.svg.contains("standard deviation") && !figure.svg.contains(">one split<"));
+        assert_eq!(figure.readings.len(), 1);
+        assert_eq!(figure.readings[0].text, "gcn on cornell\n50.00 ± 10.00 %");
+    }
+
+    #[test]
     fn one_split_has_no_whisker() {
-        let svg = comparison(&[score("cornell", "gcn", &[0.5])], SCREEN).unwrap().svg;
-        assert!(!svg.contains("standard deviation"));
+        let alone = ModelScore { deviation: 0.0, ..score("cornell", "gcn", &[0.5]) };
+        assert!(!comparison(&[alone], SCREEN).unwrap().svg.contains("standard deviation"));
         assert!(matches!(comparison(&[], SCREEN), Err(Error::Empty { .. })));
     }
 }

@@ -12,7 +12,10 @@ use crate::commands::studies::{Studies, title};
 use crate::failure::Failure;
 
 /// The most trials a scatter shows: a mark takes 300 bytes, and a page is to stay below 2 MB.
-const MARKS: usize = 1500;
+const MARKS: usize = 800;
+
+/// The most models that are compared split by split, for the same reason: a split takes 200 bytes.
+const ROWS_WITH_SPLITS: usize = 100;
 
 /// The trial that validation chose of every study.
 pub(crate) fn model_scores(studies: &Studies) -> Vec<ModelScore> {
@@ -39,12 +42,18 @@ fn of_cell<'a>(studies: &'a Studies, cell: &Cell) -> Option<&'a TrialPoint> {
 
 /// Studies: the models compared, the table, all trials, and how scores depend on the window.
 pub(crate) fn tell_studies(mut report: Report, studies: &Studies) -> Result<Report, Failure> {
-    let scores = model_scores(studies);
+    let mut scores = model_scores(studies);
+    if scores.len() > ROWS_WITH_SPLITS {
+        scores.iter_mut().for_each(|score| score.splits.clear());
+    }
     if !scores.is_empty() {
-        let caption = "Of each study, the trial that validation chose. Dot and whisker: mean and standard deviation of its test \
-                       score over the splits; small circles: each split, at the same height in every row; diamonds: the \
-                       published means.";
-        report = report.figure("Models compared", caption, |width| figures::comparison(&scores, width))?;
+        let splits = "small circles: each split, at the same height in every row; ";
+        let splits = if scores.iter().all(|score| score.splits.is_empty()) { "" } else { splits };
+        let caption = format!(
+            "Of each study, the trial that validation chose. Dot and whisker: mean and standard deviation of its test \
+             score over the splits; {splits}diamonds: the published means."
+        );
+        report = report.figure("Models compared", &caption, |width| figures::comparison(&scores, width))?;
         report = warn_of_identity(report, &scores).table(&table(studies));
     }
     let caption = "The spread of the test score over all trials of a search. White line: the median trial; ring: the trial that \
