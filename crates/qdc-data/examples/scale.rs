@@ -50,16 +50,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(((cpu_seconds() - start) / count as f64, shards?))
         };
     let (local_row, _) = make(&local, rows, false)?;
+    let report = local.rows(0..1, &watch)?.manifest.report;
     let mut line = format!(
         "{{\"graph\": \"{graph_name}\", \"filter\": \"{filter}\", \"accuracy\": {accuracy:e}, \"nodes\": {nodes}, \
          \"edges\": {}, \"load_s\": {loaded:.1}, \"prepare_s\": {prepared:.1}, \"local_ms_row\": {:.3}, \"planned_gflop\": \
-         {:.0}",
+         {:.0}, \"sample_error\": {:.2e}, \"proved\": {:.2e}",
         graph.edges(),
         1e3 * local_row,
         local.plan().flops / 1e9,
+        report.error_estimate.unwrap_or(f64::NAN),
+        report.error_bound.unwrap_or(f64::NAN),
     );
     if exact_rows > 0 {
-        let report = local.rows(0..1, &watch)?.manifest.report;
         let exact = Recipe { sparsify: Sparsify::epsilon(1e-6)?, ..recipe };
         let exact = exact.prepare(&graph, &by(Route::Chebyshev), &watch)?;
         let (_, found) = make(&local, exact_rows, true)?;
@@ -81,12 +83,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         line += &format!(
             ", \"exact_ms_row\": {:.3}, \"exact_gflop\": {:.0}, \"checked_rows\": {exact_rows}, \"worst_error\": {worst:.2e}, \
-             \"found_percent\": {:.2}, \"sample_error\": {:.2e}, \"proved\": {:.2e}",
+             \"found_percent\": {:.2}",
             1e3 * exact_row,
             exact.plan().flops / 1e9,
             100.0 * f64::from(hits as u32) / wanted.max(1) as f64,
-            report.error_estimate.unwrap_or(f64::NAN),
-            report.error_bound.unwrap_or(f64::NAN),
         );
     }
     println!("{line}}}");

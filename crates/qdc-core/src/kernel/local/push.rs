@@ -13,6 +13,10 @@ use super::Tally;
 use super::field::{Field, Links};
 use super::series::UNIT;
 
+/// The share of the cut that is left to hubs, besides their caution: with all of it the error of their entries was
+/// 1.2e-4 for an accuracy of 1e-4 (a million vertices).
+const HUB: f32 = 0.5;
+
 /// Personalised PageRank with a cut.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pushing {
@@ -29,7 +33,9 @@ impl Pushing {
     /// Makes the row of the vertex at `origin`, left in the field, and says how wrong it can be.
     pub(super) fn row(self, links: &Links, origin: u32, field: &mut Field, pushers: &mut Vec<u32>) -> Tally {
         let (alpha, rest) = (self.alpha as f32, 1.0 - self.alpha);
-        let cut = links.caution(origin).powi(2) * self.cut; // all that is held back is positive and adds up
+        // All that is held back is positive and adds up, most of all around hubs.
+        let caution = links.caution(origin);
+        let cut = if caution < 1.0 { HUB * caution.powi(2) * self.cut } else { self.cut };
         field.start(origin, alpha);
         let (mut size, mut additions, mut tally) = (1.0, 0.0, Tally::default());
         loop {
