@@ -147,8 +147,11 @@ impl Kernel {
                 Some(entries) => stream::build(&job, graph.nodes(), entries, &self.output, session)?,
                 None => {
                     let BuiltKernel { matrix, report } = job.build(&session.watch)?;
+                    // Its times are the kernel's, without those of the file.
+                    let built = Built::new(&report, &started, &self.output);
                     write(&self.output, &matrix, session)?;
-                    report
+                    warn(&report, session);
+                    return session.show(&built);
                 }
             },
         };
