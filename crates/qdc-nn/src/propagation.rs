@@ -105,8 +105,8 @@ impl<T: Real> Propagation<T> {
         Self { matrix, forward, backward, forward_only: false, by_column: OnceLock::new() }
     }
 
-    /// The matrix as it is, for mini-batches: rows are cut from it, and Y = M X is computed, but not Y = M^T X. Takes no
-    /// memory besides.
+    /// The matrix as it is, for mini-batches: rows are cut from it, and Y = M X is computed, but not
+    /// Y = M^T X. Takes no memory besides.
     ///
     /// # Panics
     /// If the matrix is not square.
