@@ -13,6 +13,7 @@
 use rayon::prelude::*;
 
 use super::neighbourhoods::{Bits, Neighbourhoods};
+use super::squares::all_terms;
 use crate::{Error, Graph, Watch};
 
 /// Which curvature is computed.
@@ -30,7 +31,7 @@ pub enum Variant {
 
 /// The balanced Forman curvature of every edge, along [`Graph::edge_list`]; weights are ignored.
 ///
-/// Costs, for each edge, min(degree, N / 64) steps for every neighbour of its ends. Edges are spread over the
+/// Costs, for each pair of neighbours of a vertex, min(degree, N / 64) steps. Vertices are spread over the
 /// current thread pool; the result does not depend on the number of threads.
 ///
 /// ```
@@ -47,46 +48,28 @@ pub enum Variant {
 /// If the watch asks to stop.
 pub fn balanced_forman(graph: &Graph, variant: Variant, watch: &Watch) -> Result<Vec<f64>, Error> {
     let neighbourhoods = Neighbourhoods::new(graph);
-    let edges: Vec<(u32, u32)> = neighbourhoods.edges().collect();
-    curvatures(&neighbourhoods, &edges, variant, watch)
+    let terms = all_terms(&neighbourhoods, variant, watch)?;
+    Ok(terms.iter().map(|terms| terms.curvature(variant)).collect())
 }
 
-/// The curvature of some edges.
-pub(super) fn curvatures(
-    neighbourhoods: &Neighbourhoods,
-    edges: &[(u32, u32)],
-    variant: Variant,
-    watch: &Watch,
-) -> Result<Vec<f64>, Error> {
-    const CHUNK: usize = 256;
-    let phase = watch.phase("curvature", edges.len() as u64);
-    let chunks = edges
-        .par_chunks(CHUNK)
-        .map_init(
-            || Sides::new(neighbourhoods.nodes()),
-            |sides, chunk| {
-                let values: Vec<f64> = chunk
-                    .iter()
-                    .map(|&(x, y)| {
-                        sides.look_at(neighbourhoods, x, y, variant);
-                        sides.terms(neighbourhoods).curvature(variant)
-                    })
-                    .collect();
-                phase.advance(chunk.len() as u64)?;
-                Ok(values)
-            },
-        )
-        .collect::<Result<Vec<_>, Error>>()?;
-    Ok(chunks.concat())
+/// What the curvatures of some edges are made of.
+pub(super) fn terms(neighbourhoods: &Neighbourhoods, edges: &[(u32, u32)], variant: Variant) -> Vec<Terms> {
+    const CHUNK: usize = 64;
+    let look_at = |sides: &mut Sides, &(x, y): &(u32, u32)| {
+        sides.look_at(neighbourhoods, x, y, variant);
+        sides.terms(neighbourhoods)
+    };
+    let edges = edges.par_iter().with_min_len(CHUNK);
+    edges.map_init(|| Sides::new(neighbourhoods.nodes()), look_at).collect()
 }
 
 /// What the curvature of an edge is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Terms {
-    pub(super) degrees: [usize; 2],
-    pub(super) triangles: usize,
+    pub(super) degrees: [u32; 2],
+    pub(super) triangles: u32,
     /// Vertices with a positive count of squares.
-    pub(super) on_squares: usize,
+    pub(super) on_squares: u32,
     /// The largest count.
     pub(super) most_squares: u32,
 }
@@ -97,18 +80,19 @@ impl Terms {
         if variant == Variant::Formula && a.min(b) == 1 {
             return 0.0;
         }
-        let (most, least) = (a.max(b) as f64, a.min(b) as f64);
+        let (most, least) = (f64::from(a.max(b)), f64::from(a.min(b)));
         let squares = match self.most_squares {
             0 => 0.0,
-            largest => self.on_squares as f64 / (f64::from(largest) * most),
+            largest => f64::from(self.on_squares) / (f64::from(largest) * most),
         };
-        let triangles = self.triangles as f64;
+        let triangles = f64::from(self.triangles);
         2.0 / most + 2.0 / least - 2.0 + 2.0 * triangles / most + triangles / least + squares
     }
 
     /// Enters one more vertex with its count of squares.
+    #[inline]
     pub(super) fn see(&mut self, count: u32) {
-        self.on_squares += usize::from(count > 0);
+        self.on_squares += u32::from(count > 0);
         self.most_squares = self.most_squares.max(count);
     }
 }
@@ -124,8 +108,8 @@ pub(super) struct Sides {
     pub(super) counts: [Vec<u32>; 2],
     /// `members` as bits.
     pub(super) bits: [Bits; 2],
-    degrees: [usize; 2],
-    triangles: usize,
+    degrees: [u32; 2],
+    triangles: u32,
 }
 
 impl Sides {
@@ -147,11 +131,11 @@ impl Sides {
             self.counts[side].clear();
         }
         let (of_x, of_y) = (neighbourhoods.of(x), neighbourhoods.of(y));
-        self.degrees = [of_x.len(), of_y.len()];
+        self.degrees = [of_x.len() as u32, of_y.len() as u32];
         self.triangles = 0;
         for_each_in_union(of_x, of_y, |vertex, in_x, in_y| {
             let shared = in_x && in_y;
-            self.triangles += usize::from(shared);
+            self.triangles += u32::from(shared);
             let is_end = vertex == x || vertex == y;
             if variant == Variant::Formula && (shared || is_end) {
                 return;
@@ -177,7 +161,7 @@ impl Sides {
             for &vertex in &self.members[side] {
                 let own = u32::from(opposite.contains(vertex));
                 if neighbourhoods.of(vertex).len() <= terms.most_squares as usize {
-                    terms.on_squares += usize::from(neighbourhoods.has_more_in(vertex, opposite, own));
+                    terms.on_squares += u32::from(neighbourhoods.has_more_in(vertex, opposite, own));
                 } else {
                     terms.see(neighbourhoods.count_in(vertex, opposite) - own);
                 }
@@ -202,7 +186,7 @@ impl Sides {
     }
 
     fn terms_without_squares(&self) -> Terms {
-        Terms { degrees: self.degrees, triangles: self.triangles, on_squares: 0, most_squares: 0 }
+        Terms { degrees: self.degrees, triangles: self.triangles, ..Terms::default() }
     }
 
     /// The count of a vertex on a side, if it stands there.

@@ -3,22 +3,25 @@
 //!
 //! Edges of strongly negative curvature are bottlenecks. Each iteration takes the worst one, x~y, adds the
 //! edge near it that raises its curvature most (or draws one by a softmax over the gains), and removes the
-//! edge of greatest curvature if that exceeds a bound. Only edges whose neighbourhoods changed are computed
-//! again.
+//! edge of greatest curvature if that exceeds a bound. Candidates are judged by groups, and curvatures follow
+//! the changed edges count by count.
 
 mod candidates;
 mod curvature;
+mod edges;
 mod neighbourhoods;
 mod popcount;
-
-use std::collections::BTreeMap;
+mod shifts;
+mod squares;
+mod tally;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use self::candidates::{Candidate, candidates, most as most_candidates};
-use self::curvature::{Sides, curvatures};
-use self::neighbourhoods::{Neighbourhoods, ordered};
+use self::candidates::{Candidate, Candidates};
+use self::curvature::Sides;
+use self::edges::Edges;
+use self::neighbourhoods::ordered;
 use crate::{EdgeRule, Error, Graph, Watch, defaults};
 
 pub use self::curvature::{Variant, balanced_forman};
@@ -26,12 +29,11 @@ pub use self::curvature::{Variant, balanced_forman};
 /// Curvatures and gains this close are equal; the choice then goes to the lowest pair of vertices.
 const TIE: f64 = 1e-9;
 
-/// Bytes of a vertex: the headers of its list and its bitset.
-const BYTES_PER_NODE: usize = 64;
-/// Bytes of an edge: twice in lists, in the table of curvatures, and twice in the graph that comes out.
-const BYTES_PER_EDGE: usize = 2 * 4 + 64 + 2 * 24;
-/// Bytes of a candidate.
-const CANDIDATE: usize = size_of::<Candidate>();
+/// Bytes of a vertex: the headers of its lists and its bitset.
+const BYTES_PER_NODE: usize = 96;
+/// Bytes of an edge: twice in lists with its number, its terms while the vectors of them grow, and twice in
+/// the graph that comes out.
+const BYTES_PER_EDGE: usize = 2 * 8 + 2 * 48 + 2 * 24;
 
 /// Stochastic discrete Ricci flow: what to do, checked when it runs.
 ///
@@ -130,16 +132,13 @@ impl Sdrf {
         Self { seed, ..self }
     }
 
-    /// Bytes that rewiring a graph takes, an estimate: lists and bitsets of neighbours, a curvature for each
-    /// edge, and the candidates around the edge that has most of them.
+    /// Bytes that rewiring a graph takes, an estimate: lists and bitsets of neighbours, and the curvature of
+    /// each edge with its terms.
     pub fn memory(&self, graph: &Graph) -> u64 {
         let (nodes, edges) = (graph.nodes(), graph.edges() + self.iterations);
         let neighbours = |vertex: u32| graph.neighbours(vertex as usize).len();
         let bitsets = (0..nodes as u32).filter(|&vertex| neighbours(vertex) > nodes.div_ceil(64)).count();
-        let around = |(x, y, _)| most_candidates(neighbours(x), neighbours(y));
-        let most = graph.edge_list().map(around).max().unwrap_or(0);
-        let parts =
-            [(BYTES_PER_NODE, nodes), (BYTES_PER_EDGE, edges), (nodes / 8, bitsets), (CANDIDATE, most)];
+        let parts = [(BYTES_PER_NODE, nodes), (BYTES_PER_EDGE, edges), (nodes / 8, bitsets)];
         parts.iter().map(|&(bytes, count)| bytes as u64 * count as u64).sum()
     }
 
@@ -151,18 +150,14 @@ impl Sdrf {
     /// If tau or the removal bound is out of range, or the watch asks to stop.
     pub fn run(&self, graph: &Graph, watch: &Watch) -> Result<(Graph, SdrfReport), Error> {
         self.check()?;
-        let variant = self.variant;
-        let mut neighbourhoods = Neighbourhoods::new(graph);
-        let edges: Vec<(u32, u32)> = neighbourhoods.edges().collect();
-        let values = curvatures(&neighbourhoods, &edges, variant, watch)?;
-        let mut known: BTreeMap<(u32, u32), f64> = edges.into_iter().zip(values).collect();
+        let mut edges = Edges::new(graph, self.variant, watch)?;
         let mut report = SdrfReport {
             flow: self.clone(),
             added: 0,
             removed: 0,
             exhausted: false,
-            least_curvature: (least(&known).map_or(0.0, |edge| edge.1), 0.0),
-            curvatures: known.len(),
+            least_curvature: (edges.least().map_or(0.0, |edge| edge.1), 0.0),
+            curvatures: 0,
             steps: Vec::new(),
         };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
@@ -170,38 +165,27 @@ impl Sdrf {
 
         let phase = watch.phase("rewiring", self.iterations as u64);
         for _ in 0..self.iterations {
-            let (Some((edge, curvature)), Some((flattest, greatest))) = (least(&known), most(&known)) else {
+            let (Some((edge, curvature)), Some((flattest, greatest))) = (edges.least(), edges.most()) else {
                 report.exhausted = true;
                 break;
             };
-            let choices = candidates(&neighbourhoods, edge.0, edge.1, &mut sides, variant);
+            let choices = Candidates::new(&edges.neighbourhoods, edge, &mut sides, self.variant);
             let chosen = if self.tau == f64::INFINITY {
-                best(&choices)
+                choices.best()
             } else {
-                draw(&choices, self.tau, random.random())
+                choices.draw(self.tau, random.random())
             };
             let removed = (greatest > self.removal_bound).then_some(flattest);
             if chosen.is_none() && removed.is_none() {
                 report.exhausted = true;
                 break;
             }
-
-            let mut touched = Vec::new();
             if let Some(Candidate { ends: (k, l), .. }) = chosen {
-                neighbourhoods.connect(k, l);
-                touched.extend(neighbourhoods.edges_touched_by(k, l));
+                edges.add(k, l);
             }
             if let Some((a, b)) = removed {
-                touched.extend(neighbourhoods.edges_touched_by(a, b));
-                neighbourhoods.disconnect(a, b);
-                known.remove(&(a, b));
+                edges.remove(a, b);
             }
-            touched.sort_unstable();
-            touched.dedup();
-            touched.retain(|&edge| Some(edge) != removed);
-            let values = curvatures(&neighbourhoods, &touched, variant, &Watch::silent())?;
-            report.curvatures += touched.len();
-            known.extend(touched.into_iter().zip(values));
 
             let added = chosen.map(|candidate| ordered(candidate.ends));
             report.added += usize::from(added.is_some());
@@ -211,10 +195,12 @@ impl Sdrf {
             phase.advance(1)?;
         }
 
-        report.least_curvature.1 = least(&known).map_or(0.0, |edge| edge.1);
+        report.curvatures = edges.computed;
+        report.least_curvature.1 = edges.least().map_or(0.0, |edge| edge.1);
         let weight = |(a, b): (u32, u32)| graph.adjacency().get(a as usize, b).unwrap_or(1.0);
-        let edges = known.keys().map(|&(a, b)| (u64::from(a), u64::from(b), weight((a, b))));
-        Ok((Graph::from_weighted_edges(graph.nodes(), edges, EdgeRule::Undirected)?, report))
+        let rewired = edges.neighbourhoods.edges();
+        let rewired = rewired.map(|(a, b)| (u64::from(a), u64::from(b), weight((a, b))));
+        Ok((Graph::from_weighted_edges(graph.nodes(), rewired, EdgeRule::Undirected)?, report))
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -227,36 +213,6 @@ impl Sdrf {
         }
         Ok(())
     }
-}
-
-/// The edge of least curvature, the lowest pair among equals.
-fn least(known: &BTreeMap<(u32, u32), f64>) -> Option<((u32, u32), f64)> {
-    let bound = known.values().copied().min_by(f64::total_cmp)? + TIE;
-    known.iter().find(|&(_, &value)| value <= bound).map(|(&edge, &value)| (edge, value))
-}
-
-/// The edge of greatest curvature, the lowest pair among equals.
-fn most(known: &BTreeMap<(u32, u32), f64>) -> Option<((u32, u32), f64)> {
-    let bound = known.values().copied().max_by(f64::total_cmp)? - TIE;
-    known.iter().find(|&(_, &value)| value >= bound).map(|(&edge, &value)| (edge, value))
-}
-
-/// The candidate of greatest gain, the lowest pair among equals.
-fn best(choices: &[Candidate]) -> Option<Candidate> {
-    let bound = choices.iter().map(|choice| choice.gain).max_by(f64::total_cmp)? - TIE;
-    choices.iter().filter(|choice| choice.gain >= bound).min_by_key(|choice| ordered(choice.ends)).copied()
-}
-
-/// A candidate drawn with probability proportional to exp(tau gain), by a uniform number in [0, 1).
-fn draw(choices: &[Candidate], tau: f64, uniform: f64) -> Option<Candidate> {
-    let top = choices.iter().map(|choice| choice.gain).max_by(f64::total_cmp)?;
-    let weight = |choice: &Candidate| (tau * (choice.gain - top)).exp();
-    let mut left = uniform * choices.iter().map(weight).sum::<f64>();
-    let drawn = choices.iter().find(|choice| {
-        left -= weight(choice);
-        left < 0.0
-    });
-    drawn.or(choices.last()).copied()
 }
 
 #[cfg(test)]
@@ -295,17 +251,6 @@ mod tests {
             let outcome = flow.run(&graph(2, &[(0, 1)]), &Watch::silent());
             assert!(matches!(outcome, Err(Error::Parameter { .. })), "{flow:?}");
         }
-    }
-
-    #[test]
-    fn a_draw_follows_the_softmax() {
-        let choice = |gain| Candidate { ends: (0, 0), gain };
-        let choices = [choice(0.0), choice(1.0)];
-        let threshold = 1.0 / (1.0 + 2f64.exp()); // the first one's share at tau 2
-        assert_eq!(draw(&choices, 2.0, threshold - 1e-6).unwrap().gain, 0.0);
-        assert_eq!(draw(&choices, 2.0, threshold + 1e-6).unwrap().gain, 1.0);
-        assert_eq!(draw(&choices, 0.0, 0.49).unwrap().gain, 0.0, "tau 0 is uniform");
-        assert!(draw(&[], 1.0, 0.5).is_none());
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Every vertex has a sorted list of neighbours; a vertex whose list takes longer to look through than a
 //! bitset over all vertices has the bitset too. A vertex is that heavy only if its degree exceeds N / 64, so
 //! all bitsets together are no larger than a small multiple of the lists, and counting |N(k) and S| costs
-//! min(degree, N / 64) steps.
+//! min(degree, N / 64) steps. Every edge has a number, which stands beside the neighbour in both lists.
 
 use super::popcount::common_bits;
 use crate::Graph;
@@ -15,6 +15,12 @@ const WORDS_A_STEP: usize = 1;
 #[derive(Clone, Debug)]
 pub(super) struct Bits {
     words: Vec<u64>,
+}
+
+impl Extend<u32> for Bits {
+    fn extend<T: IntoIterator<Item = u32>>(&mut self, vertices: T) {
+        vertices.into_iter().for_each(|vertex| self.insert(vertex));
+    }
 }
 
 impl Bits {
@@ -31,7 +37,7 @@ impl Bits {
         self.words[vertex as usize / 64] |= 1 << (vertex % 64);
     }
 
-    fn remove(&mut self, vertex: u32) {
+    pub(super) fn remove(&mut self, vertex: u32) {
         self.words[vertex as usize / 64] &= !(1 << (vertex % 64));
     }
 
@@ -40,6 +46,11 @@ impl Bits {
         for &vertex in vertices {
             self.words[vertex as usize / 64] = 0;
         }
+    }
+
+    /// Becomes equal to another set over the same vertices.
+    pub(super) fn copy(&mut self, other: &Self) {
+        self.words.copy_from_slice(&other.words);
     }
 
     fn common(&self, other: &Self) -> u32 {
@@ -51,14 +62,22 @@ impl Bits {
 #[derive(Clone, Debug)]
 pub(super) struct Neighbourhoods {
     lists: Vec<Vec<u32>>,
+    /// The numbers of the edges to them, along `lists`.
+    numbers: Vec<Vec<u32>>,
     bits: Vec<Option<Bits>>,
 }
 
 impl Neighbourhoods {
+    /// The neighbourhoods of a graph; edges are numbered along [`Graph::edge_list`].
     pub(super) fn new(graph: &Graph) -> Self {
         let nodes = graph.nodes();
         let lists: Vec<Vec<u32>> = (0..nodes).map(|vertex| graph.neighbours(vertex).to_vec()).collect();
-        let mut result = Self { bits: vec![None; nodes], lists };
+        let mut result = Self { bits: vec![None; nodes], numbers: vec![Vec::new(); nodes], lists };
+        // Both lists fill up in ascending order: a vertex meets its lower neighbours before its turn comes.
+        for (number, (low, high, _)) in graph.edge_list().enumerate() {
+            result.numbers[low as usize].push(number as u32);
+            result.numbers[high as usize].push(number as u32);
+        }
         (0..nodes as u32).for_each(|vertex| result.weigh(vertex));
         result
     }
@@ -73,6 +92,22 @@ impl Neighbourhoods {
         &self.lists[vertex as usize]
     }
 
+    /// The neighbours of a vertex, ascending, each with the number of the edge to it.
+    pub(super) fn numbered(&self, vertex: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.of(vertex).iter().copied().zip(self.numbers[vertex as usize].iter().copied())
+    }
+
+    /// The neighbours of a vertex as bits.
+    pub(super) fn set(&self, vertex: u32) -> Bits {
+        let build = || {
+            let mut bits = Bits::new(self.nodes());
+            bits.extend(self.of(vertex).iter().copied());
+            bits
+        };
+        self.bits[vertex as usize].clone().unwrap_or_else(build)
+    }
+
+    #[inline]
     pub(super) fn adjacent(&self, a: u32, b: u32) -> bool {
         match &self.bits[a as usize] {
             Some(bits) => bits.contains(b),
@@ -101,12 +136,12 @@ impl Neighbourhoods {
         })
     }
 
-    pub(super) fn connect(&mut self, a: u32, b: u32) {
+    /// Joins two vertices that are not neighbours by an edge with this number.
+    pub(super) fn connect(&mut self, a: u32, b: u32, number: u32) {
         for (from, to) in [(a, b), (b, a)] {
-            let list = &mut self.lists[from as usize];
-            if let Err(place) = list.binary_search(&to) {
-                list.insert(place, to);
-            }
+            let place = self.place(from, to);
+            self.lists[from as usize].insert(place, to);
+            self.numbers[from as usize].insert(place, number);
             match &mut self.bits[from as usize] {
                 Some(bits) => bits.insert(to),
                 None => self.weigh(from),
@@ -114,13 +149,31 @@ impl Neighbourhoods {
         }
     }
 
-    pub(super) fn disconnect(&mut self, a: u32, b: u32) {
+    /// Parts two neighbours, and gives the number that their edge had.
+    pub(super) fn disconnect(&mut self, a: u32, b: u32) -> u32 {
+        let mut number = 0;
         for (from, to) in [(a, b), (b, a)] {
-            self.lists[from as usize].retain(|&other| other != to);
+            let place = self.place(from, to);
+            self.lists[from as usize].remove(place);
+            number = self.numbers[from as usize].remove(place);
             if let Some(bits) = &mut self.bits[from as usize] {
                 bits.remove(to);
             }
         }
+        number
+    }
+
+    /// Gives an edge another number.
+    pub(super) fn renumber(&mut self, (a, b): (u32, u32), number: u32) {
+        for (from, to) in [(a, b), (b, a)] {
+            let place = self.place(from, to);
+            self.numbers[from as usize][place] = number;
+        }
+    }
+
+    /// Where a neighbour stands in a list.
+    fn place(&self, from: u32, to: u32) -> usize {
+        self.of(from).partition_point(|&other| other < to)
     }
 
     /// Every edge once, as (smaller end, larger end), ascending.
@@ -131,30 +184,12 @@ impl Neighbourhoods {
         })
     }
 
-    /// Edges whose curvature may change when a~b is added or removed: those at a or b, and those between a
-    /// neighbour of a and a neighbour of b (with a~b they close a square).
-    pub(super) fn edges_touched_by(&self, a: u32, b: u32) -> Vec<(u32, u32)> {
-        let mut touched: Vec<(u32, u32)> =
-            [a, b].into_iter().flat_map(|end| self.of(end).iter().map(move |&other| (end, other))).collect();
-        let mut beside_b = Bits::new(self.nodes());
-        self.of(b).iter().for_each(|&vertex| beside_b.insert(vertex));
-        for &from in self.of(a) {
-            touched.extend(self.of(from).iter().filter(|&&to| beside_b.contains(to)).map(|&to| (from, to)));
-        }
-        for edge in &mut touched {
-            *edge = ordered(*edge);
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        touched
-    }
-
     /// Gives a vertex its bitset once that is the cheaper one to count in.
     fn weigh(&mut self, vertex: u32) {
         let list = &self.lists[vertex as usize];
         if WORDS_A_STEP * list.len() > self.nodes().div_ceil(64) {
             let mut bits = Bits::new(self.nodes());
-            list.iter().for_each(|&other| bits.insert(other));
+            bits.extend(list.iter().copied());
             self.bits[vertex as usize] = Some(bits);
         }
     }
