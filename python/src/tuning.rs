@@ -205,6 +205,7 @@ impl Checked {
             pruning: if prune { Pruning::Median { startup: 10, warm_up: 2 } } else { Pruning::Off },
             memory,
             trial_time: None,
+            attention_limit: None,
             until: None,
             patience: self.patience,
             metric: self.metric,

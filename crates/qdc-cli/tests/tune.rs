@@ -119,6 +119,27 @@ fn a_limit_of_time_or_memory_is_a_failure_with_its_reason() {
     assert_eq!(report["failed"].as_object().unwrap().len(), 1, "{report}");
     assert!(report["failed"].to_string().contains("over the time limit"), "{report}");
     assert!(report["best"].is_null());
+    let limited = |model: &str, limit: &str, study: &str| {
+        let space = "[search]\nepsilon = [1e-7, 10.0]\n";
+        std::fs::write(folder.path().join("space.toml"), space).unwrap();
+        let command = format!(
+            "tune csbm:n=200 --model {model} --space space.toml --trials 8 {limit} --max-steps 2 --study {study}.db"
+        );
+        json(folder.path(), &command)
+    };
+    let some = limited("gat+qdc", "--attention-limit 5000", "c");
+    let reason = "attention would weigh more than 5000 entries";
+    let failed = some["failed"][reason].as_u64().unwrap();
+    assert!((1..8).contains(&failed), "dense kernels fail, empty ones are trained: {some}");
+    assert_eq!(some["failed"].as_object().unwrap().len(), 1, "{some}");
+    let gcn = limited("gcn+qdc", "--attention-limit 5000", "d");
+    assert_eq!(gcn["failed"], serde_json::json!({}), "a sum over neighbours has no such limit");
+    refused(
+        folder.path(),
+        "tune csbm:n=200 --model gat+qdc --space space.toml --trials 9 --attention-limit 5001 --max-steps 2 --study c.db",
+        1,
+        "attention_limit",
+    );
     let budget = json(folder.path(), &format!("tune {GRAPH} --model gcn --budget 0.001s --study b.db"));
     assert_eq!(budget["left"].as_u64().unwrap() + budget["trials"].as_u64().unwrap(), 250);
 }

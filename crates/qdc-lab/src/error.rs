@@ -201,6 +201,13 @@ pub enum Error {
         model: String,
     },
 
+    /// Attention would weigh more entries of a matrix than the search allows.
+    #[error("attention would weigh more than {limit} entries")]
+    AttentionLimit {
+        /// The most that are allowed.
+        limit: usize,
+    },
+
     /// A kernel from a file cannot be used.
     #[error("this kernel cannot be trained over: {problem}")]
     GivenKernel {
@@ -290,6 +297,7 @@ impl Error {
             Self::GivenKernel { .. } => Some(
                 "give a kernel that qdc kernel made of the same graph, and a model with one, such as gcn+qdc".into(),
             ),
+            Self::AttentionLimit { .. } => Some("a larger epsilon keeps fewer entries".into()),
             Self::NoBatches { .. } => Some("leave out the number of vertices in a batch, or train a gcn".into()),
             Self::Tune(error) => error.hint(),
             Self::SearchSpace { .. } => {

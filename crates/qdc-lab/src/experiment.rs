@@ -114,6 +114,9 @@ pub struct SearchIdentity {
     pub batch: u64,
     /// Whether hopeless trials are given up.
     pub pruning: Pruning,
+    /// Entries that attention may weigh; trials with more are failures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attention_limit: Option<usize>,
 }
 
 /// All that decides a result.

@@ -38,6 +38,8 @@ pub struct Rewirings<'a> {
     routes: Vec<Route>,
     /// In the place of every kernel.
     given: Option<GivenKernel>,
+    /// Entries that attention may weigh.
+    attention_limit: Option<usize>,
     /// The features as networks use them, in each scale that was asked for.
     features: Mutex<Vec<(FeatureScale, CheckedFeatures<f32>)>>,
     kept: Kept,
@@ -92,6 +94,7 @@ impl<'a> Rewirings<'a> {
             pool: None,
             routes: Vec::new(),
             given: None,
+            attention_limit: None,
             features: Mutex::default(),
             kept,
         }
@@ -140,6 +143,12 @@ impl<'a> Rewirings<'a> {
     pub(crate) fn holding(mut self, bytes: u64) -> Self {
         self.budget = self.budget.with_base(bytes);
         self.resources.memory = self.budget.for_runs();
+        self
+    }
+
+    /// Refuses attention over more entries than these.
+    pub(crate) fn weighing_at_most(mut self, entries: Option<usize>) -> Self {
+        self.attention_limit = entries;
         self
     }
 
@@ -297,6 +306,11 @@ impl<'a> Rewirings<'a> {
                 }
                 (rewiring, _) => {
                     let (matrix, report) = rewiring.apply(&self.dataset.graph, job, watch)?;
+                    if let Some(limit) = self.attention_limit.filter(|&limit| matrix.entries() > limit)
+                        && wanted.attention
+                    {
+                        return Err(Error::AttentionLimit { limit });
+                    }
                     let homophily = homophily_of(&matrix, labels)?;
                     let single = if wanted.attention {
                         with_self_loops(&matrix)

@@ -128,6 +128,7 @@ fn searched<'a>(
         pruning: Pruning::Off,
         memory: None,
         trial_time: None,
+        attention_limit: None,
         until: None,
         patience: Patience { max_steps: 5, ..Patience::of(&space.model) },
         metric: Metric::Accuracy,

@@ -54,6 +54,7 @@ fn with_search<T>(
         pruning: Pruning::Off,
         memory: None,
         trial_time: None,
+        attention_limit: None,
         until: None,
         patience: Patience { max_steps: 20, ..Patience::default() },
         metric: qdc_core::Metric::Accuracy,

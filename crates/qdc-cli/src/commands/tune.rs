@@ -80,6 +80,9 @@ pub(crate) struct Tune {
     /// A trial that takes longer is a failure
     #[arg(long, value_name = "TIME", value_parser = duration)]
     trial_time: Option<Duration>,
+    /// A trial whose attention would weigh more than N entries of a matrix is a failure
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    attention_limit: Option<u64>,
     /// Make ten random splits with these percentages of training, validation and test, in place of the
     /// dataset's own [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
@@ -184,6 +187,7 @@ impl Tune {
             pruning: if self.prune { Pruning::Median { startup: 10, warm_up: 2 } } else { Pruning::Off },
             memory: Some(memory),
             trial_time: self.trial_time,
+            attention_limit: self.attention_limit.map(|entries| entries as usize),
             until,
             patience: config.schedule.patience(&space.model),
             metric: metric(&config, dataset),

@@ -13,10 +13,11 @@
 //! Reference: R. G. Grimes, J. G. Lewis, H. D. Simon, "A shifted block Lanczos algorithm for solving sparse
 //! symmetric generalized eigenproblems", 1994.
 
-use faer::{Mat, MatRef};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef};
 
 use super::block::{Counter, Goal, Locked, Outcome, Wanted, everything, join};
-use super::dense;
+use super::dense::{self, parts};
 use super::factor::Inverse;
 use super::folded::Folded;
 use super::panels::{inner, orthonormalize, random, times};
@@ -109,12 +110,18 @@ struct Projection {
     rotation: Mat<f64>,
 }
 
-/// A basis Q of the Krylov space, orthogonal to what is locked, and the projection of the inverse on it.
+/// A basis of the Krylov space, orthogonal to what is locked, and the projection of the inverse on it.
 struct Krylov<'a> {
     inverse: &'a Inverse<'a>,
-    locked: MatRef<'a, f64>,
-    /// Blocks of the basis; the last has not been multiplied yet.
-    blocks: Vec<Mat<f64>>,
+    /// What is locked, then the blocks Q_1, Q_2, ... side by side, so that a new block is made orthogonal to
+    /// all of them by two products; the last block has not been multiplied yet.
+    basis: Mat<f64>,
+    /// Columns that fit in its memory.
+    room: usize,
+    /// Columns of it that are locked.
+    locked: usize,
+    /// Columns of a block.
+    block: usize,
     /// Q_j^T A Q_j.
     diagonal: Vec<Mat<f64>>,
     /// A Q_j = ... + Q_(j+1) R_j.
@@ -123,17 +130,44 @@ struct Krylov<'a> {
 }
 
 impl<'a> Krylov<'a> {
-    fn new(inverse: &'a Inverse<'a>, locked: MatRef<'a, f64>, start: Mat<f64>) -> Self {
-        let mut space =
-            Self { inverse, locked, blocks: Vec::new(), diagonal: Vec::new(), below: Vec::new(), solves: 0 };
+    fn new(inverse: &'a Inverse<'a>, locked: MatRef<'_, f64>, start: Mat<f64>) -> Self {
+        let mut space = Self {
+            inverse,
+            basis: locked.to_owned(),
+            room: locked.ncols(),
+            locked: locked.ncols(),
+            block: start.ncols(),
+            diagonal: Vec::new(),
+            below: Vec::new(),
+            solves: 0,
+        };
         let (first, _) = space.orthogonal(start);
-        space.blocks.push(first);
+        space.append(&first);
         space
     }
 
     /// Columns multiplied so far.
     fn width(&self) -> usize {
-        self.diagonal.iter().map(Mat::ncols).sum()
+        self.diagonal.len() * self.block
+    }
+
+    /// The blocks that were multiplied.
+    fn multiplied(&self) -> MatRef<'_, f64> {
+        self.basis.as_ref().subcols(self.locked, self.width())
+    }
+
+    /// The block that was not.
+    fn last(&self) -> MatRef<'_, f64> {
+        self.basis.as_ref().subcols(self.locked + self.width(), self.block)
+    }
+
+    fn append(&mut self, block: &Mat<f64>) {
+        let (rows, columns) = (self.basis.nrows(), self.basis.ncols());
+        if columns + self.block > self.room {
+            self.room = columns + columns / 2 + self.block;
+            self.basis.reserve(rows, self.room);
+        }
+        self.basis.resize_with(rows, columns + self.block, |row, column| block[(row, column - columns)]);
     }
 
     /// Grows until the goal is met or the space is large, and gives the Ritz vectors that have settled or
@@ -147,14 +181,14 @@ impl<'a> Krylov<'a> {
         locked: &[f64],
         watch: &Watch,
     ) -> Result<Mat<f64>, Error> {
-        let room = (self.locked.nrows() - self.locked.ncols()).saturating_sub(2 * WIDEST);
+        let room = (self.basis.nrows() - self.locked).saturating_sub(2 * WIDEST);
         let most = (3 * columns(expected)).min(room);
         let mut next_look = (expected + expected / 4 + BLOCK).min(most);
         let phase = watch.phase("shift-invert", most as u64);
         loop {
             self.extend();
             let width = self.width();
-            phase.advance(self.blocks[0].ncols() as u64)?;
+            phase.advance(self.block as u64)?;
             if width < next_look && width < most {
                 continue;
             }
@@ -165,45 +199,39 @@ impl<'a> Krylov<'a> {
             if goal.is_met(&settled, locked) || width >= most {
                 let kept: Vec<usize> = (0..pairs.len()).filter(|&at| pairs[at].1 <= VAGUE).collect();
                 let chosen = Mat::from_fn(width, kept.len(), |row, at| rotation[(row, kept[at])]);
-                let count = self.diagonal.len();
-                let basis: Vec<MatRef<'_, f64>> = self.blocks[..count].iter().map(Mat::as_ref).collect();
-                return Ok(times(join(&basis).as_ref(), chosen.as_ref()));
+                return Ok(times(self.multiplied(), chosen.as_ref()));
             }
         }
     }
 
     /// One more block: A Q_j, its part in the space taken off.
     fn extend(&mut self) {
-        let last = self.blocks.last().expect("a space starts with a block");
-        let image = self.inverse.factors.solve(last.as_ref());
-        self.solves += last.ncols() as u64;
-        self.diagonal.push(inner(last.as_ref(), image.as_ref()));
+        let image = self.inverse.factors.solve(self.last());
+        self.solves += self.block as u64;
+        let diagonal = inner(self.last(), image.as_ref());
         let (next, below) = self.orthogonal(image);
-        self.blocks.push(next);
+        self.diagonal.push(diagonal);
+        self.append(&next);
         self.below.push(below);
     }
 
-    /// A block as (orthonormal and orthogonal to everything before) times (small matrix), twice over.
+    /// A block as (orthonormal and orthogonal to everything before) times (small matrix).
+    ///
+    /// Taken off, orthonormalised, and both once more: what the first pass leaves, the second takes off a block
+    /// of unit columns, so that the rest is of the size of rounding (J. L. Barlow, A. Smoktunowicz,
+    /// "Reorthogonalized block classical Gram-Schmidt", 2013).
     fn orthogonal(&self, mut block: Mat<f64>) -> (Mat<f64>, Mat<f64>) {
-        let mut factor: Option<Mat<f64>> = None;
-        for _ in 0..2 {
-            for _ in 0..2 {
-                for basis in std::iter::once(self.locked).chain(self.blocks.iter().map(Mat::as_ref)) {
-                    if basis.ncols() > 0 {
-                        let overlap = inner(basis, block.as_ref());
-                        block -= times(basis, overlap.as_ref());
-                    }
-                }
-            }
+        let mut pass = || {
+            let overlap = inner(self.basis.as_ref(), block.as_ref());
+            matmul(block.as_mut(), Accum::Add, self.basis.as_ref(), overlap.as_ref(), -1.0, parts());
             let basis = orthonormalize(block.clone());
             let triangle = inner(basis.as_ref(), block.as_ref());
-            factor = Some(match factor {
-                None => triangle,
-                Some(first) => times(triangle.as_ref(), first.as_ref()),
-            });
             block = basis;
-        }
-        (block, factor.expect("two passes"))
+            triangle
+        };
+        let first = pass();
+        let factor = times(pass().as_ref(), first.as_ref());
+        (block, factor)
     }
 
     /// Rayleigh-Ritz with the inverse.

@@ -38,6 +38,7 @@ pub(super) fn record(search: &Search<'_>) -> Result<Experiment, Error> {
             sampler: search.sampler,
             batch: search.batch,
             pruning: search.pruning,
+            attention_limit: search.attention_limit,
         }),
     })
 }

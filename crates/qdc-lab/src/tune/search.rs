@@ -57,6 +57,9 @@ pub struct Search<'a> {
     pub memory: Option<u64>,
     /// Time a trial may take; more is a failure.
     pub trial_time: Option<Duration>,
+    /// Entries of a matrix that attention may weigh; a trial with more is a failure. A step takes memory and
+    /// time in proportion to them.
+    pub attention_limit: Option<usize>,
     /// When to begin no further trial.
     pub until: Option<Instant>,
     /// How long to train.

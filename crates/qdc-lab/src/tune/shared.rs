@@ -71,6 +71,6 @@ impl Shared {
     /// Rewirings that use it.
     pub(super) fn rewirings<'a>(&self, search: &Search<'a>) -> Rewirings<'a> {
         let rewirings = Rewirings::new(search.dataset).with_resources(self.resources.clone()).on(search.pool);
-        rewirings.holding(self.held)
+        rewirings.holding(self.held).weighing_at_most(search.attention_limit)
     }
 }
