@@ -21,9 +21,11 @@ __all__ = [
     "PROBES",
     "SDRF_ITERATIONS",
     "Dataset",
+    "DeviceArray",
     "Filter",
     "Graph",
     "Job",
+    "Resident",
     "Search",
     "Spectrum",
     "__version__",
@@ -113,7 +115,22 @@ class Job:
     @property
     def plan(self) -> _Report: ...
     def build(self, call: _Call) -> tuple[_Csr, _Report]: ...
+    def build_resident(self, call: _Call) -> Resident | None: ...
     def rows(self, start: int, stop: int, call: _Call) -> tuple[_Csr, str]: ...
+
+@final
+class Resident:
+    @property
+    def indptr(self) -> DeviceArray: ...
+    @property
+    def indices(self) -> DeviceArray: ...
+    @property
+    def data(self) -> DeviceArray: ...
+
+@final
+class DeviceArray:
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
 
 def merge(shards: Sequence[tuple[_Csr, str]], call: _Call) -> tuple[_Csr, _Report]: ...
 def kernel_from(spectrum: Spectrum, filter: Filter, options: _Options, call: _Call) -> tuple[_Csr, _Report]: ...

@@ -8,10 +8,10 @@ from scipy import sparse
 
 from . import _core
 from ._call import Progress, Report, call, memory_limit
-from ._graph import GraphLike, as_graph, csr
+from ._graph import Graph, GraphLike, as_graph, csr
 from .errors import ParameterError
-from .filters import FilterLike, as_filter
-from .sparsify import Epsilon, Sparsify, rule
+from .filters import Filter, FilterLike, as_filter
+from .sparsify import Epsilon, Sparsify, TopK, rule
 
 Pairs: TypeAlias = "int | Literal['all']"
 Solver: TypeAlias = Literal["auto", "dense", "lobpcg", "window", "chebyshev", "elimination", "local"]
@@ -192,6 +192,34 @@ def build_rows(
     return csr(arrays, read.nodes)
 
 
+def resident_kernel(
+    graph: Graph,
+    filter: Filter,
+    *,
+    pairs: Pairs,
+    sparsify: Sparsify,
+    sign: Sign,
+    normalize: Normalize,
+    self_loop: float,
+    solver: Solver,
+    tolerance: float,
+    precision: Precision,
+    accuracy: float | None,
+    threads: int | None,
+) -> _core.Resident | None:
+    """The kernel as a CUDA device makes it and keeps it; None where that is not possible.
+
+    It is possible under a threshold, by the routes ``chebyshev`` and eigenpairs, where all columns fit on the device.
+    """
+    if isinstance(sparsify, TopK):
+        return None
+    options = kernel_options(
+        pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, accuracy, None, "prefer-cuda"
+    )
+    how = call(threads, None)
+    return _core.Job(graph, filter._core, options, how).build_resident(how)
+
+
 def kernel_options(
     pairs: Pairs,
     sparsify: Sparsify,
@@ -203,7 +231,7 @@ def kernel_options(
     precision: Precision,
     accuracy: float | None,
     memory: float | None,
-    device: Device = "cpu",
+    device: Device | Literal["prefer-cuda"] = "cpu",
 ) -> dict[str, Any]:
     """The keywords of a kernel as the core takes them."""
     return {

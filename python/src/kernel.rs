@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
-use qdc_core::kernel::{ShardManifest, Spectra};
+use qdc_core::kernel::{Accelerator, ShardManifest, Spectra};
 use qdc_core::{Error, Recipe, Resources, Route, Shard, Sparsify};
+use qdc_cuda::ColumnDevice;
 use qdc_data::SpectrumCache;
 
 use crate::errors::{Problem, parameter_error};
 use crate::filter::{Filter, Raised};
 use crate::graph::Graph;
 use crate::matrix::{CsrArrays, GivenCsr, csr_arrays, given_csr};
+use crate::resident::Resident;
 use crate::spectrum::Spectrum;
 use crate::training::choice;
 use crate::watch::Call;
@@ -63,10 +65,13 @@ impl Options {
     /// the command line.
     fn resources(&self, py: Python<'_>) -> PyResult<Resources> {
         let route: Route = parse(py, &self.solver)?;
-        let device = choice(py, &self.device)?.accelerator();
-        let accelerator = device.map_err(|error| {
-            Problem::from(qdc_core::Error::Device { problem: error.to_string() }).raise(py)
-        })?;
+        let accelerator = match self.device.as_str() {
+            // The data lies on a device: there everything is done that can be.
+            "prefer-cuda" => Some(Arc::new(ColumnDevice::if_there_is_one()) as Arc<dyn Accelerator>),
+            name => choice(py, name)?
+                .accelerator()
+                .map_err(|error| Problem::from(qdc_core::Error::from(error)).raise(py))?,
+        };
         Ok(Resources { route, memory: self.memory, accelerator, ..stored() })
     }
 }
@@ -157,6 +162,14 @@ impl Job {
         let (job, told) = (Arc::clone(&self.job), self.origin.clone());
         let built = call.run(py, move |watch| job.build(watch).map_err(|error| told.problem(error)))?;
         Ok((csr_arrays(py, built.matrix), report(py, &built.report)?))
+    }
+
+    /// The kernel where a device makes it whole and it can stay there, else `None`.
+    fn build_resident(&self, py: Python<'_>, call: Call) -> PyResult<Option<Resident>> {
+        let (job, told) = (Arc::clone(&self.job), self.origin.clone());
+        let built =
+            call.run(py, move |watch| job.build_resident(watch).map_err(|error| told.problem(error)))?;
+        Ok(built.and_then(Resident::of))
     }
 
     /// The rows `start..stop` before union and normalisation, and their manifest.

@@ -14,6 +14,7 @@ mod homophily;
 mod kernel;
 mod matrix;
 mod remedy;
+mod resident;
 mod spectrum;
 mod training;
 mod tuning;
@@ -40,6 +41,8 @@ mod _core {
     use super::homophily::{homophily, spectral_homophily, suggest, window_homophily};
     #[pymodule_export]
     use super::kernel::{Job, check_sparsify, kernel_from, merge};
+    #[pymodule_export]
+    use super::resident::{DeviceArray, Resident};
     #[pymodule_export]
     use super::spectrum::Spectrum;
     #[pymodule_export]

@@ -158,15 +158,67 @@ def test_what_is_written_lies_on_the_device_of_what_was_read(data: Data, monkeyp
     assert asked == [data.edge_index.device]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda transform: type(transform).__name__)
-def test_data_on_a_gpu_stays_there(transform: Any, data: Data) -> None:
-    data.edge_weight = torch.ones(data.num_edges)
+def _same_on_the_gpu(transform: Any, data: Data) -> Data:
+    """What the transform makes of data on a GPU, checked against what it makes on the CPU."""
     on_gpu, on_cpu = transform(data.clone().to("cuda")), transform(data)
+    assert on_gpu.keys() == on_cpu.keys()
     for key, value in on_gpu.items():
         if torch.is_tensor(value):
             assert value.is_cuda, key
-            assert torch.equal(value.cpu(), on_cpu[key]), key
+            assert value.dtype == on_cpu[key].dtype, key
+            if value.is_floating_point():  # the GPU adds in another order
+                torch.testing.assert_close(value.cpu(), on_cpu[key], atol=2e-6, rtol=1e-5)
+            else:
+                assert torch.equal(value.cpu(), on_cpu[key]), key
+    return on_gpu
+
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@needs_cuda
+@pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda transform: type(transform).__name__)
+def test_data_on_a_gpu_stays_there(transform: Any, data: Data) -> None:
+    data.edge_weight = torch.ones(data.num_edges)
+    _same_on_the_gpu(transform, data)
+
+
+@needs_cuda
+@pytest.mark.parametrize("normalize", ["sym", "row", "col", None])
+def test_a_kernel_of_data_on_a_gpu_does_not_pass_through_the_host(
+    normalize: Any, data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transforms = [
+        QDC(mu=0.3, sigma=0.1, normalize=normalize),
+        QDC(mu=0.3, sigma=0.1, normalize=normalize, solver="chebyshev", sign="absolute"),
+        QDC(mu=0.3, sigma=0.1, normalize=normalize, sign="absolute", sparsify=None, pairs=9),
+        GDC("heat", time=2.0, normalize=normalize, solver="chebyshev"),
+    ]
+    for transform in transforms:
+        _same_on_the_gpu(transform, data)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a kernel was made on the host")
+
+    monkeypatch.setattr("qdc.pyg.transforms.kernel", refuse)
+    monkeypatch.setattr("qdc.pyg.transforms.to_edge_index", refuse)
+    for features in (data.x.double(), data.x, data.x.half()):
+        on_gpu = Data(x=features, edge_index=data.edge_index).to("cuda")
+        for transform in transforms:
+            after = transform(on_gpu)
+            assert after.edge_index.is_cuda and after.edge_weight.is_cuda
+            assert after.edge_weight.dtype == features.dtype and after.is_coalesced()
+            later = [transform(on_gpu).edge_weight for _ in range(20)]  # memory is not used again while it is read
+            assert all(torch.equal(after.edge_weight, weights) for weights in later)
+
+
+@needs_cuda
+def test_what_a_gpu_leaves_to_the_cpu_ends_there_too(data: Data) -> None:
+    largest = QDC(mu=0.3, sigma=0.1, sparsify=qdc.TopK(3))
+    nothing = QDC(mu=0.3, sigma=0.1, sparsify=qdc.Epsilon(9.0))
+    for transform in (largest, nothing, GDC(alpha=0.1)):
+        after = _same_on_the_gpu(transform, data)
+    assert _same_on_the_gpu(nothing, data).num_edges == 0 and after.num_nodes == 34
 
 
 @pytest.mark.parametrize("name", ["karate", "cornell"])

@@ -83,6 +83,17 @@ impl Scales {
         }
     }
 
+    /// The factors of the rows and those of the columns, whose product is the factor of an entry.
+    pub(crate) fn sides(&self) -> (Vec<f64>, Vec<f64>) {
+        let (own, one) = (|| self.scales.clone(), || vec![1.0; self.scales.len()]);
+        match self.normalize {
+            Normalize::Sym => (own(), own()),
+            Normalize::Row => (own(), one()),
+            Normalize::Col => (one(), own()),
+            Normalize::None => (one(), one()),
+        }
+    }
+
     /// Whether a row has no positive degree although one is needed.
     pub(crate) fn is_improper(&self, row: usize) -> bool {
         self.normalize != Normalize::None && self.scales[row] == 0.0

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use qdc_core::kernel::{Accelerator, Candidates, ColumnPart, ColumnSource, ColumnWork};
+use qdc_core::kernel::{
+    Accelerator, Candidates, ColumnPart, ColumnSource, ColumnWork, Resident, RowSums, WholeWork,
+};
 use qdc_core::{
     Csr, EdgeRule, Eigensolver, Error, Filter, Graph, Normalize, Pairs, Precision, Recipe, Remedy, Resources,
     Route, Shard, Sign, Sparsify, Transition, Watch,
@@ -16,9 +18,11 @@ struct Pretended {
     yields: bool,
     /// The least work that it takes.
     least: f64,
+    /// Whether it makes whole kernels and keeps them.
+    keeps: bool,
 }
 
-const SOUND: Pretended = Pretended { lasts: usize::MAX, yields: false, least: 0.0 };
+const SOUND: Pretended = Pretended { lasts: usize::MAX, yields: false, least: 0.0, keeps: false };
 
 impl Accelerator for Pretended {
     fn name(&self) -> &str {
@@ -56,13 +60,7 @@ impl Accelerator for Pretended {
             if number >= self.lasts {
                 return Err(Error::Device { problem: "the device is lost".into() });
             }
-            let column = match work.source {
-                ColumnSource::Series { matrix, coefficients } => {
-                    assert_eq!(matrix.rows(), rows);
-                    polynomial(matrix, coefficients, unit, share)
-                }
-                ColumnSource::Pairs { vectors, weights } => product(vectors, weights, unit, share),
-            };
+            let column = column(work, unit, share);
             let size = |value: f64| if work.sign == Sign::Absolute { value.abs() } else { value };
             let floor = match work.wanted {
                 ColumnPart::AtLeast(floor) => floor,
@@ -81,6 +79,89 @@ impl Accelerator for Pretended {
             take(Candidates { columns, offsets: &offsets, rows: &rows, values: &values, own: &own })?;
         }
         Ok(())
+    }
+
+    fn whole(&self, work: &WholeWork<'_>) -> Result<Option<Box<dyn Resident>>, Error> {
+        let ColumnPart::AtLeast(floor) = work.columns.wanted else { panic!("only thresholds are asked for") };
+        if !self.keeps {
+            return Ok(None);
+        }
+        if self.lasts < work.columns.units.len() {
+            return Err(Error::Device { problem: "the device is lost".into() });
+        }
+        let units = work.columns.units.iter();
+        let columns: Vec<Vec<f64>> = units.map(|&(unit, share)| column(&work.columns, unit, share)).collect();
+        let size = |value: f64| if work.columns.sign == Sign::Absolute { value.abs() } else { value };
+        let mut held = Held { pointers: vec![0], ..Held::default() };
+        let vertices = work.class_of.len();
+        for row in 0..vertices {
+            let (mut degree, mut magnitude, mut diagonal) = (0.0, 0.0, 0.0);
+            for column in 0..vertices {
+                let (upper, lower) = (work.class_of[row.min(column)], work.class_of[row.max(column)]);
+                let mut value = columns[upper as usize][lower as usize];
+                if upper == lower {
+                    value -= work.shares[upper as usize];
+                    value += if row == column { work.apart[upper as usize] } else { 0.0 };
+                }
+                if size(value) >= floor {
+                    held.columns.push(column as u32);
+                    held.values.push(value);
+                    degree += size(value);
+                    magnitude += value.abs();
+                    diagonal += if row == column { value.abs() } else { 0.0 };
+                }
+            }
+            held.pointers.push(held.columns.len());
+            held.sums.degrees.push(degree);
+            held.sums.magnitudes.push(magnitude);
+            held.sums.diagonal.push(diagonal);
+        }
+        Ok(Some(Box::new(held)))
+    }
+}
+
+/// A kernel as a device would keep it.
+#[derive(Debug, Default)]
+struct Held {
+    pointers: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    sums: RowSums,
+}
+
+impl Resident for Held {
+    fn pointers(&self) -> &[usize] {
+        &self.pointers
+    }
+
+    fn sums(&self) -> &RowSums {
+        &self.sums
+    }
+
+    fn scale(&mut self, left: &[f64], right: &[f64]) -> Result<(), Error> {
+        for row in 0..self.pointers.len() - 1 {
+            for at in self.pointers[row]..self.pointers[row + 1] {
+                self.values[at] *= left[row] * right[self.columns[at] as usize];
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self) -> Result<(Vec<u32>, Vec<f64>), Error> {
+        Ok((self.columns.clone(), self.values.clone()))
+    }
+}
+
+/// One column of what is asked for.
+fn column(work: &ColumnWork<'_>, unit: u32, share: f64) -> Vec<f64> {
+    let rows = work.last.len();
+    match work.source {
+        _ if unit as usize >= rows => vec![0.0; rows],
+        ColumnSource::Series { matrix, coefficients } => {
+            assert_eq!(matrix.rows(), rows);
+            polynomial(matrix, coefficients, unit, share)
+        }
+        ColumnSource::Pairs { vectors, weights } => product(vectors, weights, unit, share),
     }
 }
 
@@ -173,8 +254,14 @@ fn recipes() -> Vec<Recipe> {
 
 /// The kernels of a device are those of the CPU, whole and in parts, and say who made them.
 fn agrees_with_the_cpu(recipe: &Recipe, cpu: &Resources, said: &str) {
+    for keeps in [false, true] {
+        agrees_with(Pretended { keeps, ..SOUND }, recipe, cpu, said);
+    }
+}
+
+fn agrees_with(device: Pretended, recipe: &Recipe, cpu: &Resources, said: &str) {
     let (graph, watch) = (graph(), Watch::silent());
-    let device = Resources { accelerator: Some(Arc::new(SOUND)), ..cpu.clone() };
+    let device = Resources { accelerator: Some(Arc::new(device)), ..cpu.clone() };
     let ours = recipe.prepare(&graph, cpu, &watch).unwrap().build(&watch).unwrap();
     let job = recipe.prepare(&graph, &device, &watch).unwrap();
     let theirs = job.build(&watch).unwrap();
@@ -186,6 +273,11 @@ fn agrees_with_the_cpu(recipe: &Recipe, cpu: &Resources, said: &str) {
     assert!(theirs.report.reason.ends_with(said), "{}", theirs.report.reason);
     assert!(!ours.report.reason.contains("pretended"), "{}", ours.report.reason);
     assert_eq!(ours.report.error_bound, theirs.report.error_bound);
+    assert_eq!(ours.report.entries, theirs.report.entries);
+    assert_eq!(ours.report.empty_rows, theirs.report.empty_rows);
+    assert_eq!(ours.report.warnings, theirs.report.warnings);
+    let shares = ours.report.diagonal_share.unwrap() - theirs.report.diagonal_share.unwrap();
+    assert!(shares.abs() < 1e-11, "{shares}");
     let parts = vec![job.rows(0..20, &watch).unwrap(), job.rows(20..57, &watch).unwrap()];
     assert_eq!(Shard::merge(parts).unwrap().matrix, theirs.matrix, "{recipe:?}");
 }
@@ -208,6 +300,43 @@ fn a_device_makes_the_same_rows_of_eigenpairs() {
             agrees_with_the_cpu(&recipe.clone().pairs(pairs), &cpu, said);
         }
     }
+}
+
+#[test]
+fn a_kernel_that_stays_on_its_device_is_the_one_that_is_built() {
+    let (graph, watch) = (graph(), Watch::silent());
+    let prepared = |recipe: &Recipe, device| recipe.prepare(&graph, &with(device), &watch).unwrap();
+    let keeping = Pretended { keeps: true, ..SOUND };
+    for normalize in [Normalize::Sym, Normalize::Row, Normalize::Col, Normalize::None] {
+        let recipe = Recipe::new(Filter::gaussian(0.2, 0.3).unwrap()).normalize(normalize);
+        let built = prepared(&recipe, SOUND).build(&watch).unwrap();
+        let resident = prepared(&recipe, keeping).build_resident(&watch).unwrap().unwrap();
+        assert_eq!(resident.matrix.pointers(), built.matrix.pointers());
+        let read = resident.read().unwrap();
+        assert_eq!(read.matrix, built.matrix, "{normalize:?}");
+        assert_eq!(read.report, built.report);
+        assert!(prepared(&recipe, SOUND).build_resident(&watch).unwrap().is_none());
+        let largest = recipe.clone().sparsify(Sparsify::TopK(3));
+        assert!(prepared(&largest, keeping).build_resident(&watch).unwrap().is_none());
+        // What keeps nothing is explained by the CPU.
+        let nothing = recipe.sparsify(Sparsify::Epsilon(9.0));
+        assert!(prepared(&nothing, keeping).build_resident(&watch).unwrap().is_none());
+        let warnings = prepared(&nothing, keeping).build(&watch).unwrap().report.warnings;
+        assert!(warnings[0].contains("keeps nothing; about"), "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_device_that_loses_a_whole_kernel_yields_or_says_so() {
+    let (graph, watch) = (graph(), Watch::silent());
+    let recipe = Recipe::new(Filter::gaussian(0.2, 0.3).unwrap());
+    let lost = Pretended { keeps: true, lasts: 3, ..SOUND };
+    let error = recipe.prepare(&graph, &with(lost), &watch).unwrap().build(&watch).unwrap_err();
+    assert!(matches!(&error, Error::Device { problem } if problem == "the device is lost"));
+    let yielding = with(Pretended { yields: true, ..lost });
+    let rest = recipe.prepare(&graph, &yielding, &watch).unwrap().build(&watch).unwrap();
+    let whole = recipe.prepare(&graph, &with(SOUND), &watch).unwrap().build(&watch).unwrap();
+    assert_eq!(rest.matrix.indices(), whole.matrix.indices());
 }
 
 #[test]
@@ -241,7 +370,7 @@ fn the_cpu_makes_the_rows_that_a_lost_device_did_not() {
 fn small_work_stays_on_the_cpu() {
     let (graph, watch) = (graph(), Watch::silent());
     let recipe = Recipe::new(Filter::heat(2.0).unwrap()).precision(Precision::F32);
-    let choosy = with(Pretended { least: 1e12, lasts: 0, yields: false });
+    let choosy = with(Pretended { least: 1e12, lasts: 0, ..SOUND });
     let built = recipe.prepare(&graph, &choosy, &watch).unwrap().build(&watch).unwrap();
     assert!(built.report.reason.ends_with("without eigenpairs"), "{}", built.report.reason);
     let spectrum = Eigensolver::new().solve(&Transition::new(&graph), &watch).unwrap();

@@ -2,9 +2,9 @@
 
 use std::sync::OnceLock;
 
-use qdc_core::kernel::{Accelerator, Candidates, ColumnWork};
+use qdc_core::kernel::{Accelerator, Candidates, ColumnWork, Resident, WholeWork};
 
-use crate::panels::{Failure, columns};
+use crate::panels::{Failure, columns, whole};
 use crate::{Device, Error, cusolver};
 
 /// Operations below which the CPU is done before the device is opened.
@@ -30,6 +30,11 @@ impl ColumnDevice {
     /// device cannot do are left to the CPU.
     pub fn if_worth_it() -> Self {
         Self { device: OnceLock::new(), all: false, yields: true }
+    }
+
+    /// The first device that is found, for all work. What it cannot do is left to the CPU.
+    pub fn if_there_is_one() -> Self {
+        Self { all: true, ..Self::if_worth_it() }
     }
 
     /// The same device for the same work, whose failure is an error: what it makes has the same bytes.
@@ -59,7 +64,7 @@ impl Accelerator for ColumnDevice {
     }
 
     fn takes(&self, operations: f64) -> bool {
-        self.all || (operations >= WORTH_IT && self.device().is_some())
+        (self.all || operations >= WORTH_IT) && self.device().is_some()
     }
 
     fn yields(&self) -> bool {
@@ -77,8 +82,14 @@ impl Accelerator for ColumnDevice {
         };
         done.map_err(|failure| match failure {
             Failure::Caller(error) => error,
-            Failure::Device(error) => qdc_core::Error::Device { problem: error.to_string() },
+            Failure::Device(error) => error.into(),
         })
+    }
+
+    fn whole(&self, work: &WholeWork<'_>) -> Result<Option<Box<dyn Resident>>, qdc_core::Error> {
+        let device = self.device().ok_or(Error::NoDriver);
+        let made = device.and_then(|device| whole(device, work))?;
+        Ok(made.map(|matrix| Box::new(matrix) as Box<dyn Resident>))
     }
 
     fn decomposes(&self, rows: usize) -> bool {
@@ -87,7 +98,6 @@ impl Accelerator for ColumnDevice {
 
     fn decompose(&self, rows: usize, matrix: &mut [f64]) -> Result<Vec<f64>, qdc_core::Error> {
         let device = self.device().ok_or(Error::NoDriver);
-        let done = device.and_then(|device| cusolver::decompose(device, rows, matrix));
-        done.map_err(|error| qdc_core::Error::Device { problem: error.to_string() })
+        Ok(device.and_then(|device| cusolver::decompose(device, rows, matrix))?)
     }
 }

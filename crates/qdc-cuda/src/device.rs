@@ -14,17 +14,21 @@ use crate::error::{text, while_doing};
 use crate::pinned::Pinned;
 
 /// The kernels, as PTX.
-pub(crate) const SOURCES: [&str; 9] = [
+pub(crate) const SOURCES: [&str; 10] = [
     include_str!("device/sparse.ptx"),
     include_str!("device/dense.ptx"),
     include_str!("device/attention.ptx"),
     include_str!("device/steps.ptx"),
     include_str!("device/panels.ptx"),
     include_str!("device/pairs.ptx"),
+    include_str!("device/whole.ptx"),
     include_str!("device/bank.ptx"),
     include_str!("device/series.ptx"),
     include_str!("device/scores.ptx"),
 ];
+
+/// Kernels that take all the shared memory that there is.
+const HOLDING: [&str; 2] = ["chain_f32", "chain_f64"];
 
 /// What is known of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +101,9 @@ pub struct Device {
     context: Arc<CudaContext>,
     kernels: Arc<HashMap<&'static str, CudaFunction>>,
     name: String,
+    /// Bytes of shared memory that a block can ask for.
+    pub(crate) shared: u32,
+    pub(crate) multiprocessors: u32,
     /// Held while memory is planned and taken: two batches must not plan with the same free memory.
     pub(crate) planning: Arc<Mutex<()>>,
     /// Memory of the host for copies, kept because taking it is slow.
@@ -110,11 +117,20 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// Opens the first device and loads the kernels.
+    /// The first device with the kernels loaded; what this process has opened once, it finds open.
     ///
     /// # Errors
     /// If there is no driver or no device, or the driver cannot compile the kernels.
     pub fn open() -> Result<Self, Error> {
+        static OPENED: Mutex<Option<Device>> = Mutex::new(None);
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*opened {
+            Some(device) => Ok(device.clone()),
+            None => Ok(opened.insert(Self::load()?).clone()),
+        }
+    }
+
+    fn load() -> Result<Self, Error> {
         if !driver_is_there() {
             return Err(Error::NoDriver);
         }
@@ -129,9 +145,19 @@ impl Device {
                 kernels.insert(name, module.load_function(name).map_err(&failed)?);
             }
         }
-        let name = context.name().map_err(while_doing("asking for the device's name"))?;
-        let kernels = Arc::new(kernels);
-        Ok(Self { context, kernels, name, planning: Arc::default(), pinned: Arc::default() })
+        let failed = while_doing("asking for what the device has");
+        let name = context.name().map_err(&failed)?;
+        let attribute = |of| context.attribute(of).map_err(&failed);
+        let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as u32;
+        // A kernel has to be told before it can have more than the usual share.
+        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        for name in HOLDING {
+            kernels[name].set_attribute(most, shared).map_err(&failed)?;
+        }
+        let (kernels, shared) = (Arc::new(kernels), shared as u32);
+        let (planning, pinned) = (Arc::default(), Arc::default());
+        Ok(Self { context, kernels, name, shared, multiprocessors, planning, pinned })
     }
 
     /// What its maker calls it.
@@ -146,6 +172,11 @@ impl Device {
     pub fn free_memory(&self) -> Result<u64, Error> {
         let (free, _) = self.context.mem_get_info().map_err(while_doing("asking for free memory"))?;
         Ok(free as u64)
+    }
+
+    /// Makes the device that of the calling thread.
+    pub(crate) fn bind(&self) -> Result<(), Error> {
+        self.context.bind_to_thread().map_err(while_doing("turning to the device"))
     }
 
     /// A stream of its own for a piece of work.
@@ -188,6 +219,7 @@ mod tests {
         let mut all: Vec<&str> = SOURCES.into_iter().flat_map(names).collect();
         let count = all.len();
         assert!(all.contains(&"step_f64") && all.contains(&"pairs_product") && all.contains(&"gather"));
+        assert!(HOLDING.iter().all(|name| all.contains(name)));
         assert!(all.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')));
         all.sort_unstable();
         all.dedup();

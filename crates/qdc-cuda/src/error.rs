@@ -90,6 +90,12 @@ impl From<Error> for qdc_nn::Error {
     }
 }
 
+impl From<Error> for qdc_core::Error {
+    fn from(error: Error) -> Self {
+        Self::Device { problem: error.to_string() }
+    }
+}
+
 /// Says what was being done when the driver failed.
 pub(crate) fn while_doing(doing: &'static str) -> impl Fn(DriverError) -> Error {
     move |error| Error::Driver { doing, problem: text(&error) }

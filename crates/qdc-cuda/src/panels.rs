@@ -1,7 +1,8 @@
 //! Columns of a kernel on the device: panels of hundreds of columns, and only what may be kept comes back.
 //!
 //! A panel is made by a polynomial in L (`series`) or from eigenpairs (`pairs`), then it is selected what may be
-//! kept (`select`). One thread drives the device and copies; the caller takes what came while it goes on.
+//! kept (`select`). One thread drives the device and copies; the caller takes what came while it goes on. Where all
+//! columns fit into one panel, a threshold is applied and the kernel finished there (`whole`).
 
 pub(crate) mod arguments;
 mod pairs;
@@ -9,6 +10,7 @@ mod select;
 mod series;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -28,6 +30,8 @@ use crate::{Device, Error};
 use pairs::Pairs;
 use select::Selection;
 use series::Series;
+pub use whole::ResidentMatrix;
+pub(crate) use whole::whole;
 
 /// Columns of a panel are a multiple of this.
 const GRAIN: usize = 128;
@@ -109,26 +113,34 @@ fn make(
 ) -> Result<(), Error> {
     let stream = device.stream()?;
     let shape = Shape::of(device, work)?;
-    let allocation = {
-        let _planning = device.planning.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut room = Room::dry();
-        Places::new(work, &shape, &mut room)?;
-        Allocation::new(device, &stream, room.bytes())?
-    };
-    let places = Places::new(work, &shape, &mut Room::of(&allocation))?;
+    let (allocation, (places, selection)) = placed(device, &stream, |room| shape.places(work, room))?;
     let panels = Panels { device, work, shape, places, stream };
     for start in (0..work.units.len()).step_by(panels.shape.width) {
         let columns = start..(start + panels.shape.width).min(work.units.len());
         panels.begin(&allocation, columns.clone())?;
-        match &panels.places.source {
-            Source::Series(series) => series.make(&panels)?,
-            Source::Pairs(pairs) => pairs.make(&panels)?,
-        }
-        if !panels.hand_over(columns, free, pieces)? {
+        selection.begin(work.wanted, panels.shape.width, &allocation)?;
+        panels.make()?;
+        if !selection.hand_over(&panels, columns, free, pieces)? {
             break;
         }
     }
     Ok(())
+}
+
+/// Allocates what `place` asks for, and places it.
+fn placed<P>(
+    device: &Device,
+    stream: &Arc<CudaStream>,
+    place: impl Fn(&mut Room) -> Result<P, Error>,
+) -> Result<(Allocation, P), Error> {
+    let allocation = {
+        let _planning = device.planning.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut room = Room::dry();
+        place(&mut room)?;
+        Allocation::new(device, stream, room.bytes())?
+    };
+    let places = place(&mut Room::of(&allocation))?;
+    Ok((allocation, places))
 }
 
 /// The sizes of all that is placed on the device.
@@ -141,28 +153,43 @@ struct Shape {
     bytes: usize,
     /// Entries of the output at most.
     output: usize,
+    /// Bytes of shared memory that a block can have, and how many multiprocessors there are.
+    shared: u32,
+    multiprocessors: u32,
 }
 
 impl Shape {
-    /// The widest panels that make sense and fit.
-    fn of(device: &Device, work: &ColumnWork<'_>) -> Result<Self, Error> {
+    /// Panels of at least `width` columns.
+    fn new(device: &Device, work: &ColumnWork<'_>, width: usize) -> Result<Self, Error> {
         let rows = work.last.len();
         counted("rows of a matrix", rows as u64)?;
         let bytes = if work.precision == Precision::F64 { 8 } else { 4 };
+        let width = width.max(1).next_multiple_of(GRAIN);
+        let Device { shared, multiprocessors, .. } = *device;
+        Ok(Self { rows, width, bytes, output: PIECE.max(rows), shared, multiprocessors })
+    }
+
+    /// The widest panels that make sense and fit.
+    fn of(device: &Device, work: &ColumnWork<'_>) -> Result<Self, Error> {
         let free = (device.free_memory()? as f64 * SHARE) as u64;
+        let one = Self::new(device, work, 1)?;
         let most = work.units.len().div_ceil(PANELS).max(GRAIN);
-        let wide = (PANEL_BYTES / (rows * bytes) as u64) as usize;
-        let mut width = most.min(wide).max(GRAIN).next_multiple_of(GRAIN);
+        let wide = (PANEL_BYTES / (one.rows * one.bytes) as u64) as usize;
+        let mut shape = Self::new(device, work, most.min(wide))?;
         loop {
-            let shape = Self { rows, width, bytes, output: PIECE.max(rows) };
             let mut room = Room::dry();
-            Places::new(work, &shape, &mut room)?;
+            shape.places(work, &mut room)?;
             match room.bytes() {
                 needed if needed <= free => return Ok(shape),
-                needed if width == GRAIN => return Err(Error::Memory { needed, free }),
-                _ => width = (width / 2).next_multiple_of(GRAIN),
+                needed if shape.width == GRAIN => return Err(Error::Memory { needed, free }),
+                _ => shape = Self::new(device, work, shape.width / 2)?,
             }
         }
+    }
+
+    /// Places all that panels need whose entries are handed over.
+    fn places(&self, work: &ColumnWork<'_>, room: &mut Room) -> Result<(Places, Selection), Error> {
+        Ok((Places::new(work, self, room)?, Selection::new(self, room)))
     }
 
     /// Bytes of a panel.
@@ -171,14 +198,13 @@ impl Shape {
     }
 }
 
-/// The addresses of all that the work needs.
+/// The addresses of what panels are made of.
 struct Places {
     source: Source,
     positions: Address,
     shares: Address,
     last: Address,
     first: Address,
-    selection: Selection,
 }
 
 /// What panels are made of.
@@ -203,7 +229,6 @@ impl Places {
             shares: room.reserve::<f64>(width),
             last: room.copy(work.last)?,
             first: room.reserve::<u32>(width),
-            selection: Selection::new(shape, room),
         })
     }
 }
@@ -239,8 +264,15 @@ impl Panels<'_> {
         shares.resize(width, 0.0);
         allocation.write(places.positions, &positions)?;
         allocation.write(places.shares, &shares)?;
-        allocation.write(places.first, &padded(&mut work.first[columns].iter().copied(), 0))?;
-        places.selection.begin(work.wanted, width, allocation)
+        allocation.write(places.first, &padded(&mut work.first[columns].iter().copied(), 0))
+    }
+
+    /// Makes the columns of the panel.
+    fn make(&self) -> Result<(), Error> {
+        match &self.places.source {
+            Source::Series(series) => series.make(self),
+            Source::Pairs(pairs) => pairs.make(self),
+        }
     }
 
     /// The kernel's name for this precision.
@@ -255,7 +287,19 @@ impl Panels<'_> {
         block: (u32, u32),
         argument: A,
     ) -> Result<(), Error> {
+        self.launch_with(name, grid, block, 0, argument)
+    }
+
+    /// A launch with so many bytes of shared memory for each block.
+    fn launch_with<A: Argument>(
+        &self,
+        name: &str,
+        grid: (u32, u32),
+        block: (u32, u32),
+        shared: u32,
+        argument: A,
+    ) -> Result<(), Error> {
         let (grid, block) = ((grid.0, grid.1, 1), (block.0, block.1, 1));
-        Launch::new(name, self.device.kernel(name), grid, block, 0, argument).enqueue(&self.stream)
+        Launch::new(name, self.device.kernel(name), grid, block, shared, argument).enqueue(&self.stream)
     }
 }

@@ -145,6 +145,11 @@ pub(crate) fn write<T: DeviceRepr>(stream: &CudaStream, to: Address, numbers: &[
     stream.synchronize().map_err(&failed)
 }
 
+/// Waits until `stream` has finished its work.
+pub(crate) fn wait(stream: &CudaStream) -> Result<(), Error> {
+    stream.synchronize().map_err(while_doing("working"))
+}
+
 /// Fills reserved bytes with zeros, in the order of the stream.
 pub(crate) fn clear(stream: &CudaStream, at: Address, bytes: usize) -> Result<(), Error> {
     // SAFETY: the caller reserved the bytes there.

@@ -15,7 +15,7 @@ from torch_geometric.transforms import BaseTransform
 from .. import _core
 from .._flow import Variant, sdrf
 from .._graph import Graph, csr
-from .._kernel import Normalize, Pairs, Precision, Sign, Solver, build_rows, kernel
+from .._kernel import Normalize, Pairs, Precision, Sign, Solver, build_rows, kernel, resident_kernel
 from ..convert import to_edge_index
 from ..errors import GraphError, ParameterError
 from ..filters import Filter, FilterLike, as_filter
@@ -50,14 +50,20 @@ class Rewiring(BaseTransform):  # type: ignore[misc]
         features: Any = getattr(data, "x", None)
         known = torch.is_tensor(features) and features.is_floating_point()
         dtype = features.dtype if known else torch.get_default_dtype()
-        matrix = self.rewire(graph, single=dtype != torch.float64)
+        edges = self.edges_on(device, graph, dtype) if device.type == "cuda" else None
+        if edges is None:
+            matrix = self.rewire(graph, single=dtype != torch.float64)
+            edges = to_edge_index(matrix, dtype, device, symmetric=self.keeps_symmetry())
         stale = [key for key in data.edge_attrs() if key != "edge_index"]
-        data.num_nodes = matrix.shape[0]  # the new edges may name fewer vertices than there are
+        data.num_nodes = graph.nodes  # the new edges may name fewer vertices than there are
         for key in stale:
             del data[key]
-        symmetric = self.keeps_symmetry()
-        data.edge_index, data[self.weight] = to_edge_index(matrix, dtype, device, symmetric=symmetric)
+        data.edge_index, data[self.weight] = edges
         return data
+
+    def edges_on(self, device: torch.device, graph: Graph, dtype: torch.dtype) -> tuple[Any, Any] | None:
+        """The new edges and weights, made on a CUDA device; None where the CPU makes them."""
+        return None
 
     def graph_of(self, data: Any) -> Graph:
         """The graph of ``data``, checked."""
@@ -105,12 +111,20 @@ class KernelRewiring(Rewiring):
         self.kernel_filter()
         self.rewire(_TINY)
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self, single: bool) -> dict[str, Any]:
         names = ("pairs", "sparsify", "sign", "self_loop", "solver", "tolerance", "precision", "accuracy", "threads")
         return {name: getattr(self, name) for name in names}
 
     def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
-        return kernel(graph, self.kernel_filter(), normalize=self.normalize, **self._options())
+        return kernel(graph, self.kernel_filter(), normalize=self.normalize, **self._options(single))
+
+    def edges_on(self, device: torch.device, graph: Graph, dtype: torch.dtype) -> tuple[Any, Any] | None:
+        options = self._options(single=dtype != torch.float64)
+        # Edges are sorted by where they start: the device makes the transpose of what rows sum to.
+        transposed: dict[Any, Normalize] = {"row": "col", "col": "row"}
+        normalize = transposed.get(self.normalize, self.normalize)
+        made = resident_kernel(graph, self.kernel_filter(), normalize=normalize, **options)
+        return None if made is None else edges_of(made, dtype, device)
 
     def keeps_symmetry(self) -> bool:
         return self.normalize not in ("row", "col")
@@ -278,16 +292,19 @@ class GDC(KernelRewiring):
     def kernel_filter(self) -> Filter:
         return as_filter(self.filter, alpha=self.alpha, time=self.time)
 
-    def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
-        options = self._options()
+    def _options(self, single: bool) -> dict[str, Any]:
+        options = super()._options(single)
         if self.precision == "auto":
             options["precision"] = "f32" if single else "f64"
             if single:  # rounding leaves errors near 1e-6: a series better than that is wasted
                 options["tolerance"] = max(self.tolerance, 1e-5)
+        return options
+
+    def rewire(self, graph: Graph, single: bool = False) -> sparse.csr_array:
         if self.symmetrize or not isinstance(self.sparsify, TopK):
-            return kernel(graph, self.kernel_filter(), normalize=self.normalize, **options)
+            return super().rewire(graph, single)
         # Row i holds the k largest of the symmetric kernel's row i, which are those of its column i.
-        rows = build_rows(graph, (0, graph.nodes), self.kernel_filter(), **options)
+        rows = build_rows(graph, (0, graph.nodes), self.kernel_filter(), **self._options(single))
         return _normalized(rows, self.normalize, self.sign)
 
     def keeps_symmetry(self) -> bool:
@@ -346,6 +363,17 @@ class SDRF(Rewiring):
             seed=self.seed, threads=self.threads,
         )  # fmt: skip
         return rewired if self.normalize is None else transition(Graph(rewired), self.self_loop)
+
+
+def edges_of(made: _core.Resident, dtype: torch.dtype, device: torch.device) -> tuple[Any, Any]:
+    """(edge_index, edge_weight) on a device, by row and column, of a kernel that lies on the first device."""
+    first = torch.device("cuda", 0)
+    pointers, columns, values = (torch.as_tensor(part, device=first) for part in (made.indptr, made.indices, made.data))
+    rows = torch.arange(len(pointers) - 1, device=first)
+    rows = torch.repeat_interleave(rows, pointers.diff(), output_size=len(columns))
+    edges = torch.stack([rows, columns.long()]).to(device), values.to(device, dtype, copy=True)
+    torch.cuda.synchronize(first)  # the kernel's own memory is free again when this returns
+    return edges
 
 
 def transition(graph: Graph, self_loop: float = 1.0) -> sparse.csr_array:

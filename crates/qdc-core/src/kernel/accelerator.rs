@@ -10,7 +10,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::panels::{Lift, Requested};
-use super::{Precision, Sink};
+use super::{Precision, Resident, Sink, WholeWork};
 use crate::sparsify::{Rule, Sparsify};
 use crate::{Csr, Error, Sign, Watch};
 
@@ -35,6 +35,16 @@ pub trait Accelerator: fmt::Debug + Send + Sync {
         take: &mut dyn FnMut(Candidates<'_>) -> Result<(), Error>,
     ) -> Result<(), Error>;
 
+    /// Makes all columns of a kernel and what is kept of them, which stays there. `None`: it has no room for that, or
+    /// does not do it.
+    ///
+    /// # Errors
+    /// [`Error::Device`] if the device fails.
+    fn whole(&self, work: &WholeWork<'_>) -> Result<Option<Box<dyn Resident>>, Error> {
+        let _ = work;
+        Ok(None)
+    }
+
     /// Whether full decompositions of matrices of so many rows are to be done there.
     fn decomposes(&self, rows: usize) -> bool {
         let _ = rows;
@@ -57,7 +67,7 @@ pub trait Accelerator: fmt::Debug + Send + Sync {
 pub struct ColumnWork<'a> {
     /// M.
     pub source: ColumnSource<'a>,
-    /// Each column's x: the row where it is not 0, and the number there.
+    /// Each column's x: the row where it is not 0, and the number there. Beyond all rows: it is 0.
     pub units: &'a [(u32, f64)],
     /// The arithmetic.
     pub precision: Precision,
@@ -218,7 +228,7 @@ impl Lift<'_> {
 
 /// What a rule may keep of a column. A class of twins counts once, and the column's own class may be one of the
 /// largest.
-fn part(rule: &Rule) -> ColumnPart {
+pub(super) fn part(rule: &Rule) -> ColumnPart {
     match rule.sparsify {
         Sparsify::TopK(k) => ColumnPart::Largest(k.saturating_add(1)),
         _ => ColumnPart::AtLeast(rule.floor()),

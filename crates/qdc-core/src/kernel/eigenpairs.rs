@@ -6,7 +6,7 @@ use super::accuracy::eigenpairs_bound;
 use super::resources::Spectra;
 use super::route::Problem;
 use super::weighted::Weighted;
-use super::{Accelerator, Account, Accuracy, Plan, Recipe, Resources, Route, RowMaker, Sink};
+use super::{Accelerator, Account, Accuracy, MadeWhole, Plan, Recipe, Resources, Route, RowMaker, Sink};
 use crate::chebyshev::{Operator, apply};
 use crate::spectrum::{GROUP_TOLERANCE, Prepared};
 use crate::splitmix::scramble;
@@ -276,6 +276,14 @@ impl RowMaker for Eigenpairs {
         }
         weighted.make(sink, watch)?; // what the device has made is not made again
         self.account(&weighted, reason, watch)
+    }
+
+    fn resident(&self, recipe: &Recipe, watch: &Watch) -> Result<Option<MadeWhole>, Error> {
+        let Some(device) = self.device() else { return Ok(None) };
+        let (spectrum, reason) = self.spectrum(watch)?;
+        let weighted = self.weigh(spectrum)?;
+        let made = weighted.make_whole_on(device, &recipe.rule(), watch)?;
+        made.map(|matrix| Ok((matrix, self.account(&weighted, reason, watch)?))).transpose()
     }
 }
 

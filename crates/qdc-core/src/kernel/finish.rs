@@ -1,6 +1,8 @@
 //! From kept entries to the finished kernel: normalisation, the counts of the report, and warnings.
 
-use super::{Account, BuiltKernel, KernelReport, Recipe};
+use rayon::prelude::*;
+
+use super::{Account, BuiltKernel, KernelReport, Recipe, RowSums};
 use crate::normalize::Scales;
 use crate::sparsify::{Row, Rule};
 use crate::{Csr, Error, Sign, Sparsify};
@@ -41,7 +43,6 @@ pub(super) fn report(recipe: &Recipe, nodes: usize, account: Account) -> KernelR
 /// Counts of the entries of a kernel, or of some rows of it.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
-    rows: usize,
     entries: usize,
     empty: Vec<bool>,
     /// Sums of magnitudes: of all entries, and of the diagonal.
@@ -50,22 +51,42 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// The counts of a kernel whose rows were summed up.
+    pub(super) fn of(pointers: &[usize], sums: &RowSums) -> Self {
+        let mut totals = Self::default();
+        let lengths = pointers.windows(2).map(|row| row[1] - row[0]);
+        for ((length, &all), &diagonal) in lengths.zip(&sums.magnitudes).zip(&sums.diagonal) {
+            totals.add_row(length, all, diagonal);
+        }
+        totals
+    }
+
     /// Adds some rows, the first of which is row `start` of the kernel.
     pub(super) fn add(&mut self, matrix: &Csr<f64>, start: usize) {
-        self.rows += matrix.rows();
-        self.entries += matrix.entries();
-        self.empty.extend((0..matrix.rows()).map(|row| matrix.row(row).0.is_empty()));
-        matrix.values().iter().for_each(|value| self.all += value.abs());
-        let own = |row: usize| matrix.get(row, (start + row) as u32).unwrap_or(0.0).abs();
-        (0..matrix.rows()).for_each(|row| self.diagonal += own(row));
+        let sums = |row: usize| {
+            let (columns, values) = matrix.row(row);
+            let all: f64 = values.iter().map(|value| value.abs()).sum();
+            (columns.len(), all, matrix.get(row, (start + row) as u32).unwrap_or(0.0).abs())
+        };
+        let sums: Vec<_> = (0..matrix.rows()).into_par_iter().map(sums).collect();
+        sums.into_iter().for_each(|(length, all, diagonal)| self.add_row(length, all, diagonal));
+    }
+
+    /// Adds a row of so many entries; row by row, so that the sums do not depend on who made them.
+    fn add_row(&mut self, length: usize, all: f64, diagonal: f64) {
+        self.entries += length;
+        self.empty.push(length == 0);
+        self.all += all;
+        self.diagonal += diagonal;
     }
 
     /// Puts the counts into a report.
     pub(super) fn put(&self, report: &mut KernelReport) {
-        let cells = self.rows as f64 * report.nodes as f64;
+        let rows = self.empty.len() as f64;
+        let cells = rows * report.nodes as f64;
         report.entries = self.entries;
         report.density = if cells == 0.0 { 0.0 } else { self.entries as f64 / cells };
-        report.entries_per_row = self.entries as f64 / self.rows as f64;
+        report.entries_per_row = self.entries as f64 / rows;
         report.empty_rows = self.empty.iter().filter(|empty| **empty).count();
         report.diagonal_share = (self.all > 0.0).then(|| self.diagonal / self.all);
     }

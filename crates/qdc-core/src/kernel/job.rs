@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::route::{Account, Problem, RowMaker};
 use super::sink::Sink;
-use super::{BuiltKernel, Plan, Recipe, Resources, Route, Shard, Spectra, finish, local, shard};
+use super::{
+    BuiltKernel, Plan, Recipe, ResidentKernel, Resources, Route, Shard, Spectra, finish, local, shard,
+};
 use crate::hash::ContentHash;
 use crate::sparsify::{Row, Rule};
 use crate::{Error, Graph, Pairs, Remedy, Sparsify, Transition, Watch, defaults};
@@ -149,14 +151,30 @@ impl Job {
     /// More memory needed than allowed; a solver that did not converge; a filter that is not finite; a stop
     /// asked for.
     pub fn build(&self, watch: &Watch) -> Result<BuiltKernel, Error> {
+        if let Some(kernel) = self.build_resident(watch)? {
+            return kernel.read();
+        }
         let every: Vec<u32> = (0..self.nodes as u32).collect();
         let rule = self.recipe.rule();
-        self.check_memory(self.nodes)?;
-        watch.note(&self.plan.to_string());
         let (rows, account) = self.make(rule, every, watch)?;
         let report = finish::report(&self.recipe, self.nodes, account);
         let sample = |rule: &Rule, rows: &[u32]| Ok(self.make(*rule, rows.to_vec(), watch)?.0);
         finish::finish(rule.assemble(rows), report, Some(sample))
+    }
+
+    /// The kernel where a device makes it whole and it can stay there: under a threshold, if all columns fit.
+    /// `None`: [`Job::build`] makes it otherwise.
+    ///
+    /// # Errors
+    /// As [`Job::build`].
+    pub fn build_resident(&self, watch: &Watch) -> Result<Option<ResidentKernel>, Error> {
+        self.check_memory(self.nodes)?;
+        watch.note(&self.plan.to_string());
+        if let Sparsify::TopK(_) = self.recipe.sparsify {
+            return Ok(None); // what ties among the largest, and the union, are the CPU's to decide
+        }
+        let Some((matrix, account)) = self.maker.resident(&self.recipe, watch)? else { return Ok(None) };
+        ResidentKernel::finish(matrix, finish::report(&self.recipe, self.nodes, account)).map(Some)
     }
 
     /// The rows `rows` of the kernel as each keeps them by its own values, before union and normalisation.

@@ -82,16 +82,20 @@ impl Lift<'_> {
         Lane { rows, class: self.classes.members(class as usize), apart }
     }
 
-    /// Puts the rows of vertices without neighbours, whose only entry is P(L_vv).
+    /// The only entry P(L_vv) of the row of a vertex that has no neighbours.
+    pub(super) fn isolated(&self, vertex: u32) -> Option<f64> {
+        let (columns, entries) = self.transition.matrix().row(vertex as usize);
+        let alone = columns.iter().all(|&column| column == vertex);
+        alone.then(|| self.filter.evaluate(entries.first().copied().unwrap_or(0.0)))
+    }
+
+    /// Puts the rows of vertices without neighbours.
     pub(super) fn put_isolated(&self, sink: &Sink) {
-        let matrix = self.transition.matrix();
         let mut values =
             if sink.rule().sparsify == Sparsify::None { vec![0.0; sink.nodes()] } else { Vec::new() };
         let rows = sink.rows().iter().enumerate();
         for (place, &row) in rows.filter(|&(place, _)| !sink.is_put(place)) {
-            let (columns, entries) = matrix.row(row as usize);
-            if columns.iter().all(|&column| column == row) {
-                let own = self.filter.evaluate(entries.first().copied().unwrap_or(0.0));
+            if let Some(own) = self.isolated(row) {
                 let kept = if values.is_empty() {
                     sink.rule().keep_row(row, row, &[own])
                 } else {

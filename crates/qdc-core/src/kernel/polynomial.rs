@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::accuracy::{UNIT, clenshaw_rounding, twin_rounding};
 use super::panels::{Columns, Lift};
 use super::route::Problem;
-use super::{Accelerator, Account, Accuracy, Plan, Precision, Recipe, RowMaker, Sink};
+use super::{Accelerator, Account, Accuracy, MadeWhole, Plan, Precision, Recipe, RowMaker, Sink};
 use crate::chebyshev::{Operator, Series, WIDTH_F32, WIDTH_F64, Workspace, clenshaw_units};
 use crate::simd::Line;
 use crate::twins::Classes;
-use crate::{Error, Filter, Pairs, Scalar, Transition, Watch};
+use crate::{Csr, Error, Filter, Pairs, Scalar, Transition, Watch};
 
 /// The columns on which rounding is measured, and the safety factor for the others.
 const PROBES: usize = 16;
@@ -94,6 +94,28 @@ impl Polynomial {
             + twin_rounding(&self.filter, unit)?;
         (bound < self.filter.largest()?).then(|| Accuracy::proved(bound))
     }
+
+    /// L on vectors that are constant on classes.
+    fn matrix(&self) -> Csr<f64> {
+        self.classes.reduce(self.transition.matrix(), |_, other| other)
+    }
+
+    fn lift(&self) -> Lift<'_> {
+        Lift { transition: &self.transition, classes: &self.classes, filter: &self.filter }
+    }
+
+    fn recurrence<T>(&self, operator: Operator<T>) -> Recurrence<'_, T> {
+        Recurrence { operator, series: &self.series, classes: &self.classes }
+    }
+
+    /// What is said of the rows; `measured` is asked where rounding is not proved.
+    fn account(&self, measured: impl FnOnce() -> f64) -> Account {
+        let accuracy = self.proved().unwrap_or_else(|| {
+            let how = "what the series leaves out, and rounding measured on sixteen columns, times 16";
+            Accuracy::estimated(self.series.tail() + measured(), how)
+        });
+        Account { precision: self.precision, ..Account::new(self.plan(), accuracy) }
+    }
 }
 
 impl RowMaker for Polynomial {
@@ -102,17 +124,12 @@ impl RowMaker for Polynomial {
     }
 
     fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error> {
-        // L on vectors that are constant on classes
-        let matrix = self.classes.reduce(self.transition.matrix(), |_, other| other);
-        let (series, classes) = (&self.series, &*self.classes);
+        let (matrix, lift) = (self.matrix(), self.lift());
         // Not needed where a device makes all rows and the error is proved.
-        let double =
-            LazyCell::new(|| Recurrence { operator: Operator::<f64>::ordered(&matrix), series, classes });
-        let single =
-            LazyCell::new(|| Recurrence { operator: double.operator.cast::<f32>(), series, classes });
-        let lift = Lift { transition: &self.transition, classes, filter: &self.filter };
+        let double = LazyCell::new(|| self.recurrence(Operator::<f64>::ordered(&matrix)));
+        let single = LazyCell::new(|| self.recurrence(double.operator.cast::<f32>()));
         if let Some(device) = &self.device {
-            let work = (&matrix, series.coefficients(), self.precision);
+            let work = (&matrix, self.series.coefficients(), self.precision);
             match lift.make_on(&**device, work, sink, watch) {
                 Err(Error::Device { problem }) if device.yields() => {
                     watch.note(&format!("the rest on the CPU: {problem}"));
@@ -126,11 +143,20 @@ impl RowMaker for Polynomial {
             Precision::F64 => lift.make::<f64, WIDTH_F64, _>(&*double, sink, watch)?,
             Precision::F32 => lift.make::<f32, WIDTH_F32, _>(&*single, sink, watch)?,
         }
-        let accuracy = self.proved().unwrap_or_else(|| {
-            let how = "what the series leaves out, and rounding measured on sixteen columns, times 16";
-            Accuracy::estimated(series.tail() + rounding(&double, &single, self.precision), how)
-        });
-        Ok(Account { precision: self.precision, ..Account::new(self.plan(), accuracy) })
+        Ok(self.account(|| rounding(&double, &single, self.precision)))
+    }
+
+    fn resident(&self, recipe: &Recipe, watch: &Watch) -> Result<Option<MadeWhole>, Error> {
+        let Some(device) = &self.device else { return Ok(None) };
+        let (matrix, lift) = (self.matrix(), self.lift());
+        let work = (&matrix, self.series.coefficients(), self.precision);
+        let made = lift.make_whole_on(&**device, work, &recipe.rule(), watch)?;
+        let measured = || {
+            let double = self.recurrence(Operator::<f64>::ordered(&matrix));
+            let single = self.recurrence(double.operator.cast::<f32>());
+            rounding(&double, &single, self.precision)
+        };
+        Ok(made.map(|kernel| (kernel, self.account(measured))))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::sink::Sink;
-use super::{Plan, Precision, Recipe, Resources, eigenpairs, job, local, pagerank, polynomial};
+use super::{MadeWhole, Plan, Precision, Recipe, Resources, eigenpairs, job, local, pagerank, polynomial};
 use crate::twins::Classes;
 use crate::{Error, Pairs, Transition, Watch};
 
@@ -27,6 +27,16 @@ pub trait RowMaker: Send + Sync {
     /// # Errors
     /// Whatever the route meets, and a stop asked for.
     fn make(&self, sink: &Sink, watch: &Watch) -> Result<Account, Error>;
+
+    /// Makes the whole kernel of a recipe with a threshold, before its normalisation, where a device does that and
+    /// keeps it. `None`: its rows have to be made.
+    ///
+    /// # Errors
+    /// As [`RowMaker::make`].
+    fn resident(&self, recipe: &Recipe, watch: &Watch) -> Result<Option<MadeWhole>, Error> {
+        let _ = (recipe, watch);
+        Ok(None)
+    }
 }
 
 /// How a route is prepared for a problem; an error if it cannot do it.

@@ -7,8 +7,9 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::accelerator::make_pairs_on;
-use super::{Accelerator, Sink};
-use crate::sparsify::Row;
+use super::resident::make_whole_of_pairs;
+use super::{Accelerator, Resident, Sink};
+use crate::sparsify::{Row, Rule};
 use crate::{Error, Filter, Sparsify, Spectrum, Watch};
 
 /// Rows computed at a time.
@@ -66,6 +67,16 @@ impl Weighted<'_> {
     /// Makes the rows wanted that nobody has put yet on a device.
     pub(super) fn make_on(&self, device: &dyn Accelerator, sink: &Sink, watch: &Watch) -> Result<(), Error> {
         make_pairs_on(device, self.parts(), sink, watch)
+    }
+
+    /// Makes the whole kernel on a device, where it stays.
+    pub(super) fn make_whole_on(
+        &self,
+        device: &dyn Accelerator,
+        rule: &Rule,
+        watch: &Watch,
+    ) -> Result<Option<Box<dyn Resident>>, Error> {
+        make_whole_of_pairs(device, self.parts(), (rule, self.spectrum.nodes()), watch)
     }
 
     /// Makes the rows wanted that nobody has put yet, in blocks that lie the same whichever rows are asked

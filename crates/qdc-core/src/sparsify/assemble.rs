@@ -14,13 +14,18 @@ const PARTS: usize = 32;
 pub(super) fn mirror(rows: &[Row]) -> Csr<f64> {
     let nodes = rows.len();
     let mut pointers = vec![0; nodes + 1];
-    for (i, row) in rows.iter().enumerate() {
-        let own = row.from(i);
-        pointers[i + 1] += row.columns.len() - own;
-        for &column in row.columns[own..].iter().filter(|&&column| column as usize > i) {
-            pointers[column as usize + 1] += 1;
+    let some = nodes.div_ceil(PARTS).max(1);
+    pointers[1..].par_chunks_mut(some).enumerate().for_each(|(part, lengths)| {
+        let range = part * some..part * some + lengths.len();
+        for (i, row) in rows[..range.end].iter().enumerate() {
+            if range.contains(&i) {
+                lengths[i - range.start] += row.columns.len() - row.from(i);
+            }
+            for &column in &row.columns[row.from(range.start.max(i + 1))..row.from(range.end)] {
+                lengths[column as usize - range.start] += 1;
+            }
         }
-    }
+    });
     for i in 0..nodes {
         pointers[i + 1] += pointers[i];
     }

@@ -1,4 +1,4 @@
-// Columns of a polynomial in L: Clenshaw's recurrence on wide panels, and what of each column may be kept.
+// Columns of a polynomial in L: Clenshaw's recurrence, and what of each column may be kept.
 //
 // A panel holds, for each vertex (or class of twins), the numbers of `width` columns side by side. A column's
 // arithmetic does not depend on those beside it, and nothing but whole numbers is counted by atomic operations: the
@@ -8,20 +8,20 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 template <typename T> struct Pack; // sixteen bytes of a row
-template <> struct Pack<float> {
+template <> struct __align__(16) Pack<float> {
     enum { LANES = 4 };
     float at[4];
 };
-template <> struct Pack<double> {
+template <> struct __align__(16) Pack<double> {
     enum { LANES = 2 };
     double at[2];
 };
 
 struct Step {
-    const u32 *pointers; // L by rows
+    const u32 *starts;    // where each row of L begins, those of many entries first; and where the last ends
     const u32 *columns;
     const void *values;
-    const u32 *order;     // rows, those of many entries first
+    const u32 *order;     // which row each of them is
     const void *next;     // b_(k+1)
     void *after;          // b_(k+2), which becomes b_k
     const u32 *positions; // where each column's unit vector has its number; padding: beyond all rows
@@ -43,9 +43,9 @@ template <typename T> __device__ __forceinline__ void step(const Step &a) {
     Pack<T> sum;
     #pragma unroll
     for (int lane = 0; lane < Pack<T>::LANES; lane++) sum.at[lane] = 0;
-    const u32 end = a.pointers[row + 1];
+    const u32 end = a.starts[place + 1];
     #pragma unroll 4
-    for (u32 e = a.pointers[row]; e < end; e++) {
+    for (u32 e = a.starts[place]; e < end; e++) {
         const T value = values[e];
         const float4 loaded = __ldg(next + (u64)a.columns[e] * a.packs);
         const Pack<T> &other = *(const Pack<T> *)&loaded;
@@ -86,6 +86,116 @@ template <typename T> __device__ __forceinline__ void start(const Start &a) {
 
 extern "C" __global__ void start_f32(const Start a) { start<float>(a); }
 extern "C" __global__ void start_f64(const Start a) { start<double>(a); }
+
+struct Chain {
+    const u32 *starts; // as in Step
+    const u32 *columns;
+    const void *values;
+    const u32 *order;
+    const u32 *positions;
+    const double *shares;
+    const double *coefficients; // all of them
+    void *panel;                // the result
+    u32 rows;
+    u32 packs; // of a row
+    u32 terms; // at least one
+    u32 bits;  // a block has 2^bits packs of each row
+};
+
+constexpr u32 PARTS = 4;   // neighbouring threads share a row's entries
+constexpr u32 AT_ONCE = 4; // entries that a thread has on their way at a time
+
+// The whole recurrence of a few columns, which stay in the shared memory of one block. Threads: the lowest bits are
+// a pack, the next two a part of a row's entries, the others a row.
+template <typename T> __device__ __forceinline__ void chain(const Chain &a) {
+    extern __shared__ float4 held[]; // b_(k+1) and b_(k+2)
+    const u32 across = 1u << a.bits, size = a.rows << a.bits;
+    const u32 pack = threadIdx.x & (across - 1), part = (threadIdx.x >> a.bits) % PARTS;
+    const u32 mine = (threadIdx.x >> a.bits) / PARTS, stride = (blockDim.x >> a.bits) / PARTS;
+    const u32 here = blockIdx.x * across + pack; // which pack of a row
+    for (u32 at = threadIdx.x; at < 2 * size; at += blockDim.x) held[at] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    u32 position[Pack<T>::LANES];
+    double share[Pack<T>::LANES];
+    #pragma unroll
+    for (int lane = 0; lane < Pack<T>::LANES; lane++) {
+        const u32 column = here * Pack<T>::LANES + lane;
+        position[lane] = here < a.packs ? a.positions[column] : a.rows;
+        share[lane] = here < a.packs ? a.shares[column] : 0.0;
+    }
+    __syncthreads();
+    if (threadIdx.x < across) {
+        const double highest = a.coefficients[a.terms - 1];
+        #pragma unroll
+        for (int lane = 0; lane < Pack<T>::LANES; lane++) {
+            if (position[lane] >= a.rows) continue;
+            ((Pack<T> *)held)[(position[lane] << a.bits) + pack].at[lane] = (T)(highest * share[lane]);
+        }
+    }
+    __syncthreads();
+    const T *values = (const T *)a.values;
+    Pack<T> *next = (Pack<T> *)held, *after = (Pack<T> *)held + size;
+    for (u32 k = a.terms - 1; k-- > 0;) {
+        const double coefficient = a.coefficients[k];
+        const T scale = k == 0 ? 1 : 2;
+        u32 begin = mine < a.rows ? a.starts[mine] : 0, end = mine < a.rows ? a.starts[mine + 1] : 0;
+        for (u32 base = 0; base < a.rows; base += stride) {
+            // What the next row needs is asked for before this one is worked on.
+            const u32 place = base + mine, following = place + stride;
+            const u32 row = place < a.rows ? a.order[place] : 0;
+            const u32 next_begin = following < a.rows ? a.starts[following] : 0;
+            const u32 next_end = following < a.rows ? a.starts[following + 1] : 0;
+            Pack<T> sum;
+            #pragma unroll
+            for (int lane = 0; lane < Pack<T>::LANES; lane++) sum.at[lane] = 0;
+            for (u32 first = begin + part; first < end; first += PARTS * AT_ONCE) {
+                T value[AT_ONCE];
+                u32 column[AT_ONCE];
+                #pragma unroll
+                for (u32 n = 0; n < AT_ONCE; n++) {
+                    const u32 entry = first + n * PARTS;
+                    value[n] = entry < end ? values[entry] : (T)0;
+                    column[n] = entry < end ? a.columns[entry] : a.rows;
+                }
+                #pragma unroll
+                for (u32 n = 0; n < AT_ONCE; n++) {
+                    if (column[n] == a.rows) continue;
+                    const Pack<T> other = next[(column[n] << a.bits) + pack];
+                    #pragma unroll
+                    for (int lane = 0; lane < Pack<T>::LANES; lane++) sum.at[lane] += value[n] * other.at[lane];
+                }
+            }
+            #pragma unroll
+            for (u32 apart = 1; apart < PARTS; apart *= 2) {
+                #pragma unroll
+                for (int lane = 0; lane < Pack<T>::LANES; lane++) {
+                    sum.at[lane] += __shfl_xor_sync(0xFFFFFFFFu, sum.at[lane], apart << a.bits);
+                }
+            }
+            if (part == 0 && place < a.rows) {
+                Pack<T> home = after[(row << a.bits) + pack];
+                #pragma unroll
+                for (int lane = 0; lane < Pack<T>::LANES; lane++) {
+                    T value = scale * sum.at[lane] - home.at[lane];
+                    if (position[lane] == row) value += (T)(coefficient * share[lane]);
+                    home.at[lane] = value;
+                }
+                after[(row << a.bits) + pack] = home;
+            }
+            begin = next_begin;
+            end = next_end;
+        }
+        __syncthreads();
+        Pack<T> *swapped = next;
+        next = after;
+        after = swapped;
+    }
+    for (u32 at = threadIdx.x; at < size; at += blockDim.x) { // `pack` stays that of the thread
+        if (here < a.packs) ((float4 *)a.panel)[(u64)(at >> a.bits) * a.packs + here] = ((float4 *)next)[at];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024) chain_f32(const Chain a) { chain<float>(a); }
+extern "C" __global__ void __launch_bounds__(1024) chain_f64(const Chain a) { chain<double>(a); }
 
 struct Select {
     const void *panel;

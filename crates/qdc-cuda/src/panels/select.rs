@@ -72,18 +72,15 @@ impl Selection {
             }
         }
     }
-}
 
-impl Panels<'_> {
-    fn select(&self) -> Select {
-        let Selection { histogram, prefix, remaining, floors, counts, totals, .. } = self.places.selection;
-        let Selection { own, offsets, lines, kept: values, parts, rows_of_a_part, .. } =
-            self.places.selection;
+    fn arguments(&self, panels: &Panels<'_>) -> Select {
+        let Self { histogram, prefix, remaining, floors, counts, totals, .. } = *self;
+        let Self { own, offsets, lines, kept: values, parts, rows_of_a_part, .. } = *self;
         Select {
-            panel: self.result(),
-            positions: self.places.positions,
-            last: self.places.last,
-            first: self.places.first,
+            panel: panels.result(),
+            positions: panels.places.positions,
+            last: panels.places.last,
+            first: panels.places.first,
             histogram,
             prefix,
             remaining,
@@ -94,9 +91,9 @@ impl Panels<'_> {
             offsets,
             lines,
             values,
-            rows: self.shape.rows as u32,
-            width: self.shape.width as u32,
-            absolute: u32::from(self.work.sign == Sign::Absolute),
+            rows: panels.shape.rows as u32,
+            width: panels.shape.width as u32,
+            absolute: u32::from(panels.work.sign == Sign::Absolute),
             parts: parts as u32,
             rows_of_a_part: rows_of_a_part as u32,
             ..Select::default()
@@ -104,43 +101,44 @@ impl Panels<'_> {
     }
 
     /// Finds the floors of the columns, where they depend on the columns, and counts what lies above them.
-    fn count(&self) -> Result<(), Error> {
-        let (width, rows) = (self.shape.width as u32, self.shape.rows as u32);
-        let columns = width.div_ceil(THREADS);
-        if let ColumnPart::Largest(_) = self.work.wanted {
+    fn count(&self, panels: &Panels<'_>) -> Result<(), Error> {
+        let (width, rows) = (panels.shape.width as u32, panels.shape.rows as u32);
+        let (columns, select) = (width.div_ceil(THREADS), self.arguments(panels));
+        if let ColumnPart::Largest(_) = panels.work.wanted {
             for round in 0..ROUNDS {
-                let select = Select { round, ..self.select() };
+                let select = Select { round, ..select };
                 let groups = rows.div_ceil(1024).min(64);
-                self.launch(&self.name("histogram"), (width.div_ceil(32), groups), (32, 8), select)?;
-                self.launch("pick", (columns, 1), (THREADS, 1), select)?;
+                panels.launch(&panels.name("histogram"), (width.div_ceil(32), groups), (32, 8), select)?;
+                panels.launch("pick", (columns, 1), (THREADS, 1), select)?;
             }
         }
-        let parts = (self.places.selection.parts as u32).div_ceil(8);
-        self.launch(&self.name("count"), (width.div_ceil(32), parts), (32, 8), self.select())?;
-        self.launch(&self.name("total"), (columns, 1), (THREADS, 1), self.select())
+        let parts = (self.parts as u32).div_ceil(8);
+        panels.launch(&panels.name("count"), (width.div_ceil(32), parts), (32, 8), select)?;
+        panels.launch(&panels.name("total"), (columns, 1), (THREADS, 1), select)
     }
 
     /// Sends what may be kept of the panel that was made, in as many pieces as the room for it asks for. `false`
     /// if nobody takes it any more.
     pub(super) fn hand_over(
         &self,
+        panels: &Panels<'_>,
         columns: Range<usize>,
         free: &Receiver<Pinned>,
         pieces: &SyncSender<Result<Piece, Error>>,
     ) -> Result<bool, Error> {
-        self.count()?;
-        let totals: Vec<u32> = read(&self.stream, self.places.selection.totals, columns.len())?;
-        let own: Vec<f64> = read(&self.stream, self.places.selection.own, columns.len())?;
+        self.count(panels)?;
+        let totals: Vec<u32> = read(&panels.stream, self.totals, columns.len())?;
+        let own: Vec<f64> = read(&panels.stream, self.own, columns.len())?;
         let mut begin = 0;
         while begin < totals.len() {
             let mut offsets = vec![0usize];
             let mut end = begin;
-            while end < totals.len() && offsets[end - begin] + totals[end] as usize <= self.shape.output {
+            while end < totals.len() && offsets[end - begin] + totals[end] as usize <= panels.shape.output {
                 offsets.push(offsets[end - begin] + totals[end] as usize);
                 end += 1;
             }
             let Ok(mut pinned) = free.recv() else { return Ok(false) };
-            self.write(begin..end, &offsets, &mut pinned)?;
+            self.write(panels, begin..end, &offsets, &mut pinned)?;
             let columns = columns.start + begin..columns.start + end;
             let piece = Piece { columns, offsets, own: own[begin..end].to_vec(), pinned };
             if pieces.send(Ok(piece)).is_err() {
@@ -152,19 +150,24 @@ impl Panels<'_> {
     }
 
     /// Copies what may be kept of some columns of the panel, each of which begins at its offset.
-    fn write(&self, columns: Range<usize>, offsets: &[usize], to: &mut Pinned) -> Result<(), Error> {
+    fn write(
+        &self,
+        panels: &Panels<'_>,
+        columns: Range<usize>,
+        offsets: &[usize],
+        to: &mut Pinned,
+    ) -> Result<(), Error> {
         let count = *offsets.last().expect("there is a first");
         if count == 0 {
             return Ok(());
         }
-        to.make_room(self.shape.output)?;
-        let Selection { offsets: begins, lines, kept, parts, .. } = self.places.selection;
+        to.make_room(panels.shape.output)?;
         let numbers: Vec<u32> = offsets[..columns.len()].iter().map(|&at| at as u32).collect();
-        write(&self.stream, begins + 4 * columns.start as u64, &numbers)?;
+        write(&panels.stream, self.offsets + 4 * columns.start as u64, &numbers)?;
         let (column_begin, column_end) = (columns.start as u32, columns.end as u32);
-        let select = Select { column_begin, column_end, ..self.select() };
-        let grid = ((columns.len() as u32).div_ceil(32), (parts as u32).div_ceil(8));
-        self.launch(&self.name("write"), grid, (32, 8), select)?;
-        to.read(&self.stream, kept, lines, count)
+        let select = Select { column_begin, column_end, ..self.arguments(panels) };
+        let grid = ((columns.len() as u32).div_ceil(32), (self.parts as u32).div_ceil(8));
+        panels.launch(&panels.name("write"), grid, (32, 8), select)?;
+        to.read(&panels.stream, self.kept, self.lines, count)
     }
 }

@@ -132,6 +132,36 @@ fn shards_of_the_device_join_into_its_whole_bit_for_bit() {
 }
 
 #[test]
+fn a_kernel_that_stays_on_the_device_is_symmetric_and_the_one_that_is_read() {
+    let Some(device) = device() else { return };
+    let (graph, watch) = (graph(1500), Watch::silent());
+    let resources = Resources { accelerator: Some(device), ..by_series() };
+    for (normalize, symmetric) in
+        [(Normalize::Sym, true), (Normalize::Row, false), (Normalize::Col, false), (Normalize::None, true)]
+    {
+        for precision in [Precision::F64, Precision::F32] {
+            let recipe = Recipe::new(Filter::gaussian(0.3, 0.2).unwrap()).precision(precision);
+            let job = recipe.normalize(normalize).prepare(&graph, &resources, &watch).unwrap();
+            let resident = job.build_resident(&watch).unwrap().expect("a threshold is applied there");
+            let built = job.build(&watch).unwrap();
+            assert_eq!(resident.matrix.pointers(), built.matrix.pointers());
+            let read = std::thread::spawn(move || resident.read().unwrap()).join().unwrap();
+            assert_eq!((&read.matrix, &read.report), (&built.matrix, &built.report));
+            assert_eq!(read.matrix == read.matrix.transpose(), symmetric, "{normalize:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_beyond_the_shared_memory_of_a_block_are_made_step_by_step() {
+    let Some(device) = device() else { return };
+    for precision in [Precision::F64, Precision::F32] {
+        let recipe = Recipe::new(Filter::heat(1.0).unwrap()).precision(precision);
+        compare(&recipe.normalize(Normalize::None), &graph(9000), &by_series(), &device);
+    }
+}
+
+#[test]
 fn what_does_not_fit_one_piece_comes_in_several() {
     let Some(device) = device() else { return };
     let graph = graph(2500);
