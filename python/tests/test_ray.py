@@ -291,20 +291,59 @@ def test_a_call_that_is_stopped_leaves_no_task_behind(cluster: Any, graph: qdc.G
     assert time.monotonic() < deadline, "tasks go on that nobody waits for"
 
 
-def test_gpus_are_reserved_where_the_cluster_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_are_reserved_where_the_cluster_has_some_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = [
         {"Alive": True, "Resources": {"CPU": 8.0, "GPU": 2.0, "memory": 1e10}},
         {"Alive": True, "Resources": {"CPU": 4.0, "memory": 1e10}},
         {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0, "memory": 1e12}},
     ]
+    tried: list[str | None] = []
+
+    def works(problem: str | None) -> Callable[[], str | None]:
+        return lambda: tried.append(problem) or problem  # type: ignore[func-returns-value]
+
     monkeypatch.setattr(places.ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(places, "gpu_problem", works(None))
     for device in ("auto", "cuda"):
         found = places.place(device, 2, None)  # type: ignore[arg-type]
         assert (found.device, found.count) == ("cuda", 2)
         assert found.options == {"num_cpus": 2, "num_gpus": 1, "max_retries": places.RETRIES}
+    assert tried == [None], "a GPU that is insisted on is tried by the work itself"
     found = places.place("cpu", 1, 4e9)
     assert (found.device, found.count) == ("cpu", 4)
     assert found.options["num_gpus"] == 0 and found.options["memory"] == 4_000_000_000
+
+    monkeypatch.setattr(places, "gpu_problem", works("no driver"))
+    with pytest.warns(RuntimeWarning, match="GPUs of the Ray cluster are not used: no driver"):
+        found = places.place("auto", 1, None)
+    assert (found.device, found.count, found.options["num_gpus"]) == ("cpu", 12, 0)
+    assert places.place("cuda", 1, None).options["num_gpus"] == 1
+    del nodes[0], tried[:]
+    assert places.place("auto", 1, None).options == {**found.options, "num_gpus": 0}
+    assert tried == [], "without GPUs nothing is tried"
+
+
+def test_a_gpu_that_ray_offers_and_that_does_not_work_is_left_alone(
+    cluster: Any, graph: qdc.Graph, window: Built, searched: tuple[Any, list[Any]]
+) -> None:
+    if places._problem_here() is None:
+        pytest.skip("this machine has a GPU that works")
+    offering = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=100_000_000, include_dashboard=False)
+    cluster.wait_for_nodes()
+    try:
+        with pytest.warns(RuntimeWarning, match="GPUs of the Ray cluster are not used"):
+            assert same_bytes(qdc.ray.kernel(graph, **WINDOW), window[0])
+        with pytest.warns(RuntimeWarning, match="GPUs of the Ray cluster are not used"):
+            assert qdc.ray.tune(DATASET, "gcn+qdc", **SEARCH)["best"] == searched[0]
+        for insisted in (
+            lambda: qdc.ray.kernel(graph, **WINDOW, device="cuda"),
+            lambda: qdc.ray.tune(DATASET, "gcn", trials=1, max_steps=2, splits=[0], device="cuda"),
+        ):
+            with pytest.raises(qdc.QdcError) as error:
+                insisted()
+            assert "device='cpu'" in (error.value.hint or "")
+    finally:
+        cluster.remove_node(offering)
 
 
 def test_ranges_hold_every_row_once_and_follow_the_plan() -> None:

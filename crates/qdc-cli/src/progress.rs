@@ -46,13 +46,13 @@ impl Progress {
 
 impl Observer for Progress {
     fn begin(&self, phase: PhaseId, name: &str, total: u64) {
-        let style =
-            ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {elapsed} (about {left} left)")
-                .expect("the template is a constant")
-                .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
-                    let left = left(state.elapsed(), state.pos(), state.len().unwrap_or(0));
-                    let _ = write!(out, "{}", HumanDuration(left));
-                });
+        let style = ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {elapsed}{left}")
+            .expect("the template is a constant")
+            .with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                if let Some(left) = left(state.elapsed(), state.pos(), state.len().unwrap_or(0)) {
+                    let _ = write!(out, " (about {} left)", HumanDuration(left));
+                }
+            });
         let bar = self.bars.add(ProgressBar::new(total).with_style(style).with_message(name.to_owned()));
         bar.enable_steady_tick(Duration::from_millis(200));
         self.phases.lock().expect("no bar panics while it is held").insert(phase, bar);
@@ -89,10 +89,10 @@ impl Observer for Progress {
     }
 }
 
-/// The time that is left at the mean pace so far. (A pace of the last seconds, as bars usually show, jumps where steps
-/// come in large portions.)
-fn left(elapsed: Duration, done: u64, all: u64) -> Duration {
-    if done == 0 { Duration::ZERO } else { elapsed.mul_f64(all.saturating_sub(done) as f64 / done as f64) }
+/// The time that is left at the mean pace so far; `None` before the first step. (A pace of the last seconds, as bars
+/// usually show, jumps where steps come in large portions.)
+fn left(elapsed: Duration, done: u64, all: u64) -> Option<Duration> {
+    (done > 0).then(|| elapsed.mul_f64(all.saturating_sub(done) as f64 / done as f64))
 }
 
 #[cfg(test)]
@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_from_the_mean_pace() {
-        assert_eq!(left(Duration::from_secs(10), 25, 100), Duration::from_secs(30));
-        assert_eq!(left(Duration::from_secs(10), 100, 100), Duration::ZERO);
-        assert_eq!(left(Duration::from_secs(10), 0, 100), Duration::ZERO);
+        assert_eq!(left(Duration::from_secs(10), 25, 100), Some(Duration::from_secs(30)));
+        assert_eq!(left(Duration::from_secs(10), 100, 100), Some(Duration::ZERO));
+        assert_eq!(left(Duration::from_secs(10), 0, 100), None, "nothing is known yet");
     }
 }

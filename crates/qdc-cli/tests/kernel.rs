@@ -103,6 +103,56 @@ fn a_kernel_is_continued_from_its_finished_ranges() {
 }
 
 #[test]
+fn a_kernel_killed_on_the_way_is_continued_to_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let graph = "kernel powerlaw:n=6000,degree=6,seed=3";
+    let kernels = [
+        ("heat", "--filter heat --time 2 --top-k 8 --solver local --accuracy 1e-3"),
+        ("band", "--filter band --mu 0.2 --gamma 0.1 --epsilon 0.01 --solver chebyshev"),
+    ];
+    for (name, kernel) in kernels {
+        json(folder, &format!("{graph} {kernel} -o whole.npz"));
+        let resume = format!("{graph} {kernel} --resume {name} -o resumed.npz");
+        let finished = || {
+            let files = std::fs::read_dir(folder.join(name)).into_iter().flatten().flatten();
+            let manifests = files.filter(|file| file.path().extension().is_some_and(|end| end == "json"));
+            manifests
+                .map(|file| (file.path(), file.metadata().unwrap().modified().unwrap()))
+                .collect::<Vec<_>>()
+        };
+        let mut killed = support::command(folder, &format!("{resume} --quiet")).spawn().unwrap();
+        while finished().is_empty() {
+            assert!(killed.try_wait().unwrap().is_none(), "it ended before a range was seen");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let before = finished();
+        assert!(before.len() < 24 && !folder.join("resumed.npz").exists(), "it was killed too late");
+        json(folder, &resume);
+        let after = finished();
+        assert_eq!(after.len(), 24);
+        assert!(before.iter().all(|file| after.contains(file)), "a finished range was made again");
+        let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+        assert!(read("whole.npz") == read("resumed.npz"), "{name}");
+        std::fs::remove_file(folder.join("resumed.npz")).unwrap();
+    }
+}
+
+#[test]
+fn ranges_of_another_route_are_refused_before_the_rest_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = "kernel powerlaw:n=600,degree=6,seed=1 --filter ppr --top-k 8 --resume parts";
+    json(folder.path(), &format!("{options} --solver chebyshev -o first.npz"));
+    let lost = folder.path().join("parts/rows-0000000512-0000000600.npz.json");
+    std::fs::remove_file(&lost).unwrap();
+    let other = format!("{options} --solver elimination -o second.npz");
+    refused(folder.path(), &other, 1, "was made by chebyshev, and the rest would be made by elimination");
+    assert!(!lost.exists());
+}
+
+#[test]
 fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [

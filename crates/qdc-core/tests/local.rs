@@ -115,6 +115,25 @@ fn the_bound_the_measured_error_and_the_work_follow_the_accuracy() {
 }
 
 #[test]
+fn what_thousands_of_neighbours_pass_back_to_a_hub_is_not_rounded_off() {
+    // Where they are added to the entry of the hub one by one, it is off by 1e-3.
+    let star = Graph::from_edges(20_001, (1..=20_000).map(|leaf| (0, leaf)), EdgeRule::Undirected).unwrap();
+    let watch = Watch::silent();
+    for filter in [Filter::ppr(0.15), Filter::gaussian(0.3, 0.5), Filter::heat(3.0)] {
+        let recipe = Recipe::new(filter.unwrap()).sparsify(Sparsify::top_k(8).unwrap());
+        let hub = |recipe: &Recipe, route| {
+            recipe.prepare(&star, &by(route), &watch).unwrap().rows(0..1, &watch).unwrap()
+        };
+        let exact = hub(&recipe, Route::Chebyshev).matrix;
+        let local = hub(&recipe.accuracy(1e-4), Route::Local);
+        let (own, report) = (local.matrix.get(0, 0).unwrap(), local.manifest.report);
+        assert!((own - exact.get(0, 0).unwrap()).abs() < 1e-4, "{report:?}");
+        let (bound, measured) = (report.error_bound.unwrap(), report.error_estimate.unwrap());
+        assert!(measured <= 1e-4 && bound < 0.01, "{report:?}");
+    }
+}
+
+#[test]
 fn threads_and_shards_give_the_same_bytes() {
     let graph = preferential(700, 4);
     for sparsify in [Sparsify::top_k(8).unwrap(), Sparsify::epsilon(1e-3).unwrap()] {

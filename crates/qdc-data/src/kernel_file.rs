@@ -2,12 +2,13 @@
 //!
 //! Shards come in the order of their rows. What they keep goes to unnamed temporary files beside the output, which
 //! vanish with the process: the rows as they are, and every entry that stands in another row too into a bucket of
-//! rows. In the end the buckets are taken up one after the other, each is joined with its own rows, and the result,
-//! now that all row sums are known, is normalised as it is written. Held at a time: a shard, a bucket, and two
-//! numbers for each vertex.
+//! rows. In the end the buckets are taken up one after the other, those with hubs in several parts, each is joined with
+//! its own rows, and the result, now that all row sums are known, is normalised as it is written. Held at a time: a
+//! shard, a part of a bucket, and three numbers for each vertex.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use qdc_core::kernel::{Joined, Joining};
@@ -113,12 +114,20 @@ impl KernelFile {
         let Some(Parts { mut joining, mut rows, buckets, each }) = self.parts else {
             return Err(qdc_core::Error::ShardRows { row: 0, problem: "is in none of the shards" }.into());
         };
+        if rows.pointers.len() <= rows.columns {
+            return Ok(joining.finish()?.report); // which is the error that rows are missing
+        }
         let mut joined_rows = RowFile::new(finished.0, finished.1, rows.columns);
         let mut reader = rows.reader().map_err(failed)?;
-        for bucket in buckets {
-            let own = reader.next_rows(each).map_err(failed)?;
-            let reflected = entries_of(bucket).map_err(failed)?;
-            joined_rows.push(&joining.rows(&own, &reflected)).map_err(failed)?;
+        let pointers = reader.pointers;
+        for (number, bucket) in buckets.into_iter().enumerate() {
+            let all = number * each..((number + 1) * each).min(pointers.len() - 1);
+            let mut bucket = bucket.into_inner().map_err(|error| failed(error.into_error()))?;
+            for part in parts(&mut bucket, all, pointers, self.memory).map_err(failed)? {
+                let own = reader.next_rows(part.len()).map_err(failed)?;
+                let reflected = entries_of(&mut bucket, &part).map_err(failed)?;
+                joined_rows.push(&joining.rows(&own, &reflected)).map_err(failed)?;
+            }
         }
         drop(reader);
         let joined = joining.finish()?;
@@ -134,21 +143,50 @@ impl KernelFile {
     }
 }
 
-/// The entries of a bucket, sorted by row and column.
-fn entries_of(bucket: BufWriter<File>) -> io::Result<Vec<(u32, u32, f64)>> {
-    let mut file = bucket.into_inner().map_err(io::IntoInnerError::into_error)?;
-    let length = file.seek(SeekFrom::End(0))? as usize;
-    file.seek(SeekFrom::Start(0))?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut entries = Vec::with_capacity(length / ENTRY);
+/// The rows of a bucket in parts that can be joined in so much memory, or are single rows.
+fn parts(bucket: &mut File, rows: Range<usize>, own: &[usize], memory: u64) -> io::Result<Vec<Range<usize>>> {
+    let all = own[rows.end] - own[rows.start] + bucket.seek(SeekFrom::End(0))? as usize / ENTRY;
+    if (all as u64).saturating_mul(JOINING) <= memory {
+        return Ok(vec![rows]);
+    }
+    let mut counts: Vec<u64> = rows.clone().map(|row| (own[row + 1] - own[row]) as u64).collect();
+    for_entries(bucket, |(row, _, _)| counts[row as usize - rows.start] += 1)?;
+    let (mut parts, mut start, mut held) = (Vec::new(), rows.start, 0);
+    for (row, count) in rows.clone().zip(counts) {
+        if row > start && (held + count) * JOINING > memory {
+            parts.push(start..row);
+            (start, held) = (row, 0);
+        }
+        held += count;
+    }
+    parts.push(start..rows.end);
+    Ok(parts)
+}
+
+/// The entries of some rows of a bucket, sorted by row and column.
+fn entries_of(bucket: &mut File, rows: &Range<usize>) -> io::Result<Vec<(u32, u32, f64)>> {
+    let mut entries = Vec::new();
+    for_entries(bucket, |entry| {
+        if rows.contains(&(entry.0 as usize)) {
+            entries.push(entry);
+        }
+    })?;
+    entries.sort_unstable_by_key(|entry| (entry.0, entry.1));
+    Ok(entries)
+}
+
+/// Calls `take` with every entry of a bucket: row, column, value.
+fn for_entries(bucket: &mut File, mut take: impl FnMut((u32, u32, f64))) -> io::Result<()> {
+    let length = bucket.seek(SeekFrom::End(0))? as usize;
+    bucket.seek(SeekFrom::Start(0))?;
+    let mut reader = BufReader::with_capacity(1 << 16, bucket);
     let mut bytes = [0; ENTRY];
     for _ in 0..length / ENTRY {
         reader.read_exact(&mut bytes)?;
         let index = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-        entries.push((index(0), index(4), f64::from_le_bytes(bytes[8..].try_into().expect("eight bytes"))));
+        take((index(0), index(4), f64::from_le_bytes(bytes[8..].try_into().expect("eight bytes"))));
     }
-    entries.sort_unstable_by_key(|entry| (entry.0, entry.1));
-    Ok(entries)
+    Ok(())
 }
 
 /// Normalises the rows as they are written.
@@ -267,5 +305,35 @@ impl RowReader<'_> {
         self.next = end;
         let rows = Csr::new(pointers.len() - 1, self.columns, pointers, indices, values);
         rows.map_err(|error| io::Error::other(format!("a temporary file was changed: {error}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_bucket_fit_in_memory_or_are_single_rows_and_every_entry_is_in_one() {
+        let mut bucket = tempfile::tempfile().unwrap();
+        // Row 12 of the rows 10 to 20 is a hub.
+        let mut entries: Vec<(u32, u32, f64)> =
+            (0..100).map(|at| (if at < 30 { 10 + at % 10 } else { 12 }, 99 - at, f64::from(at))).collect();
+        for &(row, column, value) in &entries {
+            bucket.write_all(&row.to_le_bytes()).unwrap();
+            bucket.write_all(&column.to_le_bytes()).unwrap();
+            bucket.write_all(&value.to_le_bytes()).unwrap();
+        }
+        let own: Vec<usize> = (0..=25).map(|row| 2 * row).collect();
+        entries.sort_unstable_by_key(|entry| (entry.0, entry.1));
+        let cut = |bucket: &mut File, memory| parts(bucket, 10..20, &own, memory).unwrap();
+        assert_eq!(cut(&mut bucket, 120 * JOINING).len(), 1);
+        assert_eq!(cut(&mut bucket, 20 * JOINING), [10..12, 12..13, 13..17, 17..20]);
+        assert_eq!(cut(&mut bucket, 0), (10..20).map(|row| row..row + 1).collect::<Vec<_>>());
+        for memory in [0, 20 * JOINING, u64::MAX] {
+            let parts = cut(&mut bucket, memory);
+            let found: Vec<_> =
+                parts.iter().flat_map(|part| entries_of(&mut bucket, part).unwrap()).collect();
+            assert_eq!(found, entries);
+        }
     }
 }

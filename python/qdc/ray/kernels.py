@@ -122,8 +122,9 @@ def kernel(
     ``memory``
         bytes that one task may take; Ray begins no more tasks on a node than fit.
     ``device``
-        with ``"auto"`` tasks of routes that gain from a GPU reserve one where the cluster has some, and compute on it
-        as ``device="cuda"`` does in one process; with ``"cuda"`` a cluster without one is an error.
+        with ``"auto"`` tasks of routes that gain from a GPU reserve one where the cluster has some that work, and
+        compute on it as ``device="cuda"`` does in one process; if qdc cannot use them, a warning says why, and CPUs do
+        the work. With ``"cuda"`` a cluster without a GPU, or with one that does not work, is an error.
     ``threads``
         threads of each task, for which it reserves as many CPUs.
     ``progress``

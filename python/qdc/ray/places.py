@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import ray
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError
 
 from .._call import memory_limit, whole
-from .._kernel import Device
+from .._kernel import Device, kernel
 from ..errors import MemoryLimitError, ParameterError, QdcError
 
 RETRIES = 5
@@ -40,7 +42,11 @@ def connect() -> None:
 
 
 def place(device: Device, threads: int, memory: float | None) -> Place:
-    """A CPU for each thread, a GPU where the cluster has some and ``device`` allows it, and the memory allowed."""
+    """A CPU for each thread, the memory allowed, and a GPU where ``device`` asks for one.
+
+    With ``"auto"`` that is where the cluster has some, and qdc can compute on the first that Ray gives; if it cannot,
+    a warning says why, and the CPUs do the work.
+    """
     if device not in ("auto", "cpu", "cuda"):
         raise ParameterError(f"device: {device!r} is none of auto, cpu and cuda")
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -48,6 +54,9 @@ def place(device: Device, threads: int, memory: float | None) -> Place:
     if device == "cuda" and not has_gpus:
         raise ParameterError("no node of the Ray cluster has a GPU", "use device='cpu', or device='auto'")
     on_gpu = device != "cpu" and has_gpus
+    if on_gpu and device == "auto" and (problem := gpu_problem()) is not None:
+        warnings.warn(f"the GPUs of the Ray cluster are not used: {problem}", RuntimeWarning, stacklevel=3)
+        on_gpu = False
     bytes_allowed = memory_limit(memory)
     wanted = {"CPU": whole("threads", threads, at_least=1), "GPU": int(on_gpu), "memory": bytes_allowed or 0}
     count = sum(_fitting(node, wanted) for node in nodes)
@@ -63,6 +72,25 @@ def place(device: Device, threads: int, memory: float | None) -> Place:
     if bytes_allowed:
         options["memory"] = bytes_allowed
     return Place(options, "cuda" if on_gpu else "cpu", count)
+
+
+def gpu_problem() -> str | None:
+    """Why a task that reserves a GPU cannot compute on it; None if it can."""
+    task = ray.remote(_problem_here).options(num_gpus=1, max_retries=RETRIES, name="qdc gpu").remote()
+    try:
+        ((_, problem),) = results([task], ["trying a GPU"])
+    except QdcError as error:
+        return str(error)
+    return None if problem is None else str(problem)
+
+
+def _problem_here() -> str | None:
+    """Why this process cannot make a kernel on its GPU."""
+    try:
+        kernel(np.array([[0.0, 1.0], [1.0, 0.0]]), device="cuda")
+    except QdcError as error:
+        return str(error).splitlines()[0]  # the rest advises device="auto"
+    return None
 
 
 def _fitting(node: dict[str, float], wanted: dict[str, int]) -> int:

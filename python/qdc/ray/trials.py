@@ -60,8 +60,9 @@ def tune(
     ``memory``
         bytes that one trial may take; Ray begins no more trials on a node than fit.
     ``device``
-        with ``"auto"`` every trial reserves a GPU where the cluster has some, and is trained on it; with ``"cuda"`` a
-        cluster without one is an error.
+        with ``"auto"`` every trial reserves a GPU where the cluster has some that work, and is trained on it; if qdc
+        cannot use them, a warning says why, and CPUs train. With ``"cuda"`` a cluster without a GPU, or with one that
+        does not work, is an error.
     ``threads``
         threads of each trial, for which it reserves as many CPUs.
     ``prune``

@@ -8,6 +8,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use qdc_core::splitmix::scramble;
 use qdc_core::{Graph, Job, KernelReport, Recipe};
 use qdc_data::KernelFile;
 use qdc_data::matrix::Format;
@@ -90,10 +91,13 @@ pub(super) fn resume(
         .collect();
     let mut missing = Vec::new();
     for (range, path) in &places {
-        if !is_finished(range, path, recipe, graph, session)? {
+        if !is_finished(range, path, (job, recipe, graph), session)? {
             missing.push((range, path));
         }
     }
+    // In no order of theirs: the first vertices of a graph that grew are hubs, whose rows take longest, and what is
+    // left is judged by what is done.
+    missing.sort_by_key(|(range, _)| scramble(range.start as u64));
     let rows: usize = missing.iter().map(|(range, _)| range.len()).sum();
     if missing.len() < places.len() {
         let (done, all) = (graph.nodes() - rows, graph.nodes());
@@ -117,18 +121,23 @@ pub(super) fn resume(
 fn is_finished(
     range: &Range<usize>,
     path: &Path,
-    recipe: &Recipe,
-    graph: &Graph,
+    (job, recipe, graph): (&Job, &Recipe, &Graph),
     session: &Session,
 ) -> Result<bool, Failure> {
     // The manifest is written last, so a range that has one is whole.
     let Some(manifest) = merge::read_manifest(path, session)? else { return Ok(false) };
-    if manifest.graph == graph.hash() && &manifest.recipe == recipe {
-        return Ok((manifest.start..manifest.end) == *range);
+    if manifest.graph != graph.hash() || &manifest.recipe != recipe {
+        let hint = "give --resume an empty folder, or the graph and options of the kernel that it holds";
+        return Err(Failure::new(format!("{} is of another kernel", path.display())).hint(hint.to_owned()));
     }
-    Err(Failure::new(format!("{} is of another kernel", path.display())).hint(
-        "give --resume an empty folder, or the graph and options of the kernel that it holds".to_owned(),
-    ))
+    let (made, planned) = (manifest.report.solver, job.plan().route);
+    if made != planned {
+        // Ranges of two routes are not joined, which would be found out only when all are made.
+        let problem =
+            format!("{} was made by {made}, and the rest would be made by {planned}", path.display());
+        return Err(Failure::new(problem).hint(format!("give --solver {made}, or --resume an empty folder")));
+    }
+    Ok((manifest.start..manifest.end) == *range)
 }
 
 /// Every row once, in ranges of `each` rows but the last.

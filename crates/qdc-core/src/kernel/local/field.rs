@@ -22,6 +22,7 @@ pub(super) struct Links {
     names: Vec<u32>,
     positions: Vec<u32>,
     longest: usize,
+    growth: f64,
 }
 
 impl Links {
@@ -32,14 +33,19 @@ impl Links {
         let mut pointers = Vec::with_capacity(names.len() + 1);
         let mut links = Vec::with_capacity(matrix.entries());
         pointers.push(0);
+        let (mut most, mut least) = (0f64, f64::INFINITY);
         for &vertex in &names {
             let (columns, values) = matrix.row(vertex as usize);
             links
                 .extend(columns.iter().zip(values).map(|(&c, &value)| (positions[c as usize], value as f32)));
             pointers.push(links.len());
+            let diagonal = matrix.get(vertex as usize, vertex).unwrap_or(0.0);
+            most = most.max(columns.len() as f64 * diagonal);
+            least = least.min(diagonal);
         }
         let longest = names.first().map_or(0, |&vertex| matrix.row(vertex as usize).0.len());
-        Self { pointers, links, names, positions, longest }
+        let growth = if least > 0.0 { (most / least).sqrt() } else { f64::INFINITY };
+        Self { pointers, links, names, positions, longest, growth }
     }
 
     pub(super) fn nodes(&self) -> usize {
@@ -51,17 +57,41 @@ impl Links {
         self.longest
     }
 
-    /// What the cut of a row is multiplied by: 1, and less for hubs. Their walks reach most of the graph, and what is
-    /// held back everywhere adds up in the entries between hubs.
-    pub(super) fn caution(&self, position: u32) -> f32 {
-        let mean = self.links.len() as f32 / self.nodes().max(1) as f32;
-        let own = self.row(position).len().max(1) as f32;
-        (ORDINARY * mean / own).sqrt().min(1.0)
+    /// For r with 0 <= r_u <= sqrt(entries of row u), no entry of L^m r is larger than this, whatever m.
+    ///
+    /// With D the degrees, D^1/2 1 is an eigenvector of L to the eigenvalue 1, and L has no negative entry: if r is at
+    /// most c D^1/2 1, so is L^m r. The self-loops stand on the diagonal as w / D. Infinite where there are none.
+    pub(super) fn growth(&self) -> f64 {
+        self.growth
     }
 
-    /// The vertices of most links, at most so many.
-    pub(super) fn hubs(&self, most: usize) -> &[u32] {
-        &self.names[..most.min(self.nodes())]
+    /// What the cut of a row is multiplied by: 1, and for hubs `share` times a `power` of how far they are from
+    /// ordinary. Their walks reach most of the graph, and what is held back everywhere adds up in the entries between
+    /// hubs.
+    pub(super) fn care(&self, position: u32, power: i32, share: f64) -> f32 {
+        let caution = self.caution(position);
+        if caution < 1.0 { share as f32 * caution.powi(power) } else { 1.0 }
+    }
+
+    /// Whether the row of a vertex is cut more carefully than others.
+    pub(super) fn is_hub(&self, vertex: u32) -> bool {
+        self.caution(self.position(vertex)) < 1.0
+    }
+
+    fn caution(&self, position: u32) -> f32 {
+        let mean = self.links.len() as f32 / self.nodes().max(1) as f32;
+        let own = self.row(position).len().max(1) as f32;
+        (ORDINARY * mean / own).sqrt()
+    }
+
+    /// Some of the vertices whose rows are cut more carefully: the largest, the smallest, and others whose ranks grow
+    /// by equal factors.
+    pub(super) fn hubs(&self, most: usize) -> Vec<u32> {
+        let all = self.names.partition_point(|&vertex| self.is_hub(vertex));
+        let rank = |at: usize| (all as f64).powf(at as f64 / (most.max(2) - 1) as f64) as usize;
+        let mut ranks: Vec<usize> = (0..most).map(rank).filter(|&rank| 0 < rank && rank <= all).collect();
+        ranks.dedup();
+        ranks.into_iter().map(|rank| self.names[rank - 1]).collect()
     }
 
     /// The vertex at a position.
@@ -87,21 +117,60 @@ impl Links {
 }
 
 /// What lies on a vertex; half a line of the cache.
+///
+/// What arrives in a step is summed with compensation (Kahan), and added to what lies there only when all of it has
+/// come. A hub gets many small numbers from its neighbours: added to its entry one by one they were rounded off, and
+/// the entry of a hub of 20,000 neighbours was off by 1e-3.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub(super) struct Cell {
-    /// The vectors of even and of odd steps.
+    /// The vectors of even and of odd steps, without what has arrived.
     pub(super) value: [f32; 2],
-    /// Their part that has not been passed on.
-    pub(super) held: [f32; 2],
+    /// What arrived in this step.
+    pub(super) arrived: f32,
+    /// What `arrived` is too large by.
+    excess: f32,
     /// The entry of the result.
     pub(super) sum: f32,
     /// What passing on the held parts would add to each neighbour's entry, but for the entry of L.
     pub(super) owed: f32,
     /// 1 / sqrt(entries of the row): passing on costs that many and gives each neighbour so little.
     pub(super) reach: f32,
-    /// The last step in which something arrived, counted from 1; 0: never reached.
-    stamp: u32,
+    /// The last step in which something arrived, counted from 1 (0: never reached), times 4; bits 0 and 1 say
+    /// whether the values of even and odd steps are held, that is, were not passed on.
+    state: u32,
+}
+
+impl Cell {
+    fn step(&self) -> u32 {
+        self.state >> 2
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, share: f32, step: u32) {
+        let exact = share - self.excess;
+        let sum = self.arrived + exact;
+        self.excess = (sum - self.arrived) - exact;
+        self.arrived = sum;
+        self.state = (step << 2) | (self.state & 3);
+    }
+
+    /// Adds what arrived to one of the values; gives what that was before, and what arrived.
+    #[inline(always)]
+    pub(super) fn collect(&mut self, slot: usize) -> (f32, f32) {
+        let (before, arrived) = (self.value[slot], self.arrived);
+        self.value[slot] += arrived;
+        (self.arrived, self.excess) = (0.0, 0.0);
+        (before, arrived)
+    }
+
+    /// Notes whether a value is held from now on, and says whether it was.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, slot: usize, holds: bool) -> bool {
+        let held = (self.state >> slot) & 1 == 1;
+        self.state = (self.state & !(1 << slot)) | (u32::from(holds) << slot);
+        held
+    }
 }
 
 /// What a vertex passes on to its neighbours.
@@ -148,27 +217,36 @@ impl Field {
 
     /// Clears the field and puts 1 on one vertex, whose entry begins as `own`.
     pub(super) fn start(&mut self, origin: u32, own: f32) {
-        for &vertex in &self.touched[..self.count] {
-            let cell = &mut self.cells[vertex as usize];
-            *cell = Cell { reach: cell.reach, ..Cell::default() };
-        }
+        self.for_touched(|_, cell| *cell = Cell { reach: cell.reach, ..Cell::default() });
         (self.stamp, self.count, self.received, self.work) = (1, 1, 1, 0);
         self.touched[0] = origin;
         self.receivers[0] = origin;
         let cell = &mut self.cells[origin as usize];
-        (cell.value[0], cell.sum, cell.stamp) = (1.0, own, 1);
+        (cell.value[0], cell.sum, cell.state) = (1.0, own, self.stamp << 2);
     }
 
-    /// The vertices reached.
-    pub(super) fn touched(&self) -> &[u32] {
-        &self.touched[..self.count]
+    /// How many vertices were reached.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Calls `visit` with each vertex reached and its cell.
+    #[inline(always)]
+    pub(super) fn for_touched(&mut self, mut visit: impl FnMut(u32, &mut Cell)) {
+        let touched = &self.touched[..self.count];
+        for (at, &vertex) in touched.iter().enumerate() {
+            if let Some(&ahead) = touched.get(at + CELLS_AHEAD) {
+                cpu::prefetch(&self.cells, ahead as usize);
+            }
+            visit(vertex, &mut self.cells[vertex as usize]);
+        }
     }
 
     /// Adds vertices to those that are looked at in this step, if they are not among them.
     pub(super) fn look_also_at(&mut self, vertices: &[u32]) {
         for &vertex in vertices {
             self.receivers[self.received] = vertex;
-            self.received += usize::from(self.cells[vertex as usize].stamp != self.stamp);
+            self.received += usize::from(self.cells[vertex as usize].step() != self.stamp);
         }
     }
 
@@ -190,16 +268,8 @@ impl Field {
         self.work += self.received;
     }
 
-    /// Passes on `factor` times what lies on the pushers in one slot: y = L times that is added to the other
-    /// slot, or the same, and `gain` y to the entries of the result. Ends the step.
-    pub(super) fn spread(
-        &mut self,
-        links: &Links,
-        pushers: &[u32],
-        amount: impl Fn(&mut Cell) -> f32,
-        slot: usize,
-        gain: f32,
-    ) {
+    /// Passes on an `amount` from each of the pushers: L times that arrives in the cells. Ends the step.
+    pub(super) fn spread(&mut self, links: &Links, pushers: &[u32], amount: impl Fn(&mut Cell) -> f32) {
         self.pushes.clear();
         for &vertex in pushers {
             let (start, end) = (links.pointers[vertex as usize], links.pointers[vertex as usize + 1]);
@@ -219,14 +289,12 @@ impl Field {
             }
             for &(target, entry) in &links.links[start..end] {
                 let cell = &mut cells[target as usize];
-                let share = amount * entry;
+                let step = cell.step();
                 self.arriving[arrived] = target;
-                arrived += usize::from(cell.stamp != self.stamp);
+                arrived += usize::from(step != self.stamp);
                 self.touched[count] = target;
-                count += usize::from(cell.stamp == 0);
-                cell.stamp = self.stamp;
-                cell.value[slot] += share;
-                cell.sum += gain * share;
+                count += usize::from(step == 0);
+                cell.receive(amount * entry, self.stamp);
             }
             self.work += end - start;
         }

@@ -3,12 +3,13 @@
 //!
 //! A row is a truncated recurrence (`series`), or pushing for personalised PageRank (`push`), on a sparse vector
 //! (`field`): what is too small to matter at the accuracy asked for is not passed on. How much that is follows
-//! from a sample of rows, computed exactly (`sample`): the cut is halved until the kept entries of the sample are
-//! as accurate as asked for. The report gives that measured error, and the proved bound, which holds for every
+//! from a sample of rows, computed exactly (`sample`): the cut, and that of hubs, is lowered until the kept entries of
+//! the sample are as accurate as asked for. The report gives that measured error, and the proved bound, which holds for every
 //! entry and is pessimistic.
 //!
 //! Only where [`super::Recipe::accuracy`] is given: the route never takes the place of an exact one unasked.
 
+mod candidates;
 mod field;
 mod push;
 mod sample;
@@ -22,14 +23,15 @@ use super::route::Problem;
 use super::{Account, Accuracy, Plan, Precision, RowMaker, Sink};
 use crate::chebyshev::Series;
 use crate::sparsify::{Row, Rule};
-use crate::{Error, Filter, Pairs, Sparsify, Watch};
+use crate::{Csr, Error, Filter, Pairs, Sparsify, Watch};
+use candidates::Candidates;
 use field::{Field, Links};
 use push::Pushing;
 use sample::Sample;
 use series::Steps;
 
 /// The share of the accuracy at which the search for a cut begins; measured.
-const SHARE: f64 = 0.1;
+const SHARE: f64 = 0.16;
 /// The accuracy below which single precision does not do.
 const LEAST: f64 = 1e-6;
 /// Operations on panels that take the time of a link followed or a cell looked at; measured.
@@ -59,6 +61,22 @@ impl Tally {
     }
 }
 
+/// What decides whether a vertex passes on what it holds.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    /// For every row.
+    all: f64,
+    /// The share of it that is left to the rows of hubs, besides what their degree asks for.
+    hubs: f64,
+}
+
+impl Cut {
+    /// The lower of both.
+    fn least(self, other: Self) -> Self {
+        Self { all: self.all.min(other.all), hubs: self.hubs.min(other.hubs) }
+    }
+}
+
 /// A way to walk, with its cut.
 #[derive(Clone, Debug)]
 enum Walk {
@@ -67,9 +85,9 @@ enum Walk {
 }
 
 impl Walk {
-    fn new(filter: &Filter, series: &Series, cut: f64) -> Self {
+    fn new(filter: &Filter, series: &Series, cut: Cut, accuracy: f64) -> Self {
         match filter.ppr_alpha() {
-            Some(alpha) => Self::Push(Pushing::new(alpha, 4.0 * cut)), // as accurate at four times the cut
+            Some(alpha) => Self::Push(Pushing::new(alpha, cut, accuracy)),
             None => Self::Series(Steps::new(series, cut)),
         }
     }
@@ -79,12 +97,12 @@ impl Walk {
 struct Walker {
     field: Field,
     pushers: [Vec<u32>; 2],
-    candidates: Vec<(f32, u32)>,
+    candidates: Candidates,
 }
 
 impl Walker {
     fn new(links: &Links) -> Self {
-        Self { field: Field::new(links), pushers: Default::default(), candidates: Vec::new() }
+        Self { field: Field::new(links), pushers: Default::default(), candidates: Candidates::default() }
     }
 
     /// What a row keeps, and what it took. Entries that are found below a threshold by half the `margin`, or half the
@@ -98,21 +116,13 @@ impl Walker {
         let floor = (rule.floor() - 0.5 * margin).max(0.5 * rule.floor()) as f32;
         let first = rule.first_column(row);
         let Self { field, candidates, .. } = self;
-        let found = |&position: &u32| {
-            let size = rule.sign.size(field.cells[position as usize].sum);
-            (size >= floor).then_some((size, position))
+        let most = match rule.sparsify {
+            Sparsify::TopK(k) => k.saturating_mul(CANDIDATES).max(k.saturating_add(16)),
+            _ => usize::MAX,
         };
-        candidates.clear();
-        candidates.extend(field.touched().iter().filter_map(found));
-        if let Sparsify::TopK(k) = rule.sparsify {
-            let most = k.saturating_mul(CANDIDATES).max(k.saturating_add(16));
-            if candidates.len() > most {
-                let larger = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-                candidates.select_nth_unstable_by(most - 1, larger);
-                candidates.truncate(most);
-            }
-        }
+        candidates.choose(field, most, floor, |value| rule.sign.size(value));
         let mut entries: Vec<(u32, f64)> = candidates
+            .found()
             .iter()
             .map(|&(_, position)| (links.name(position), position))
             .filter(|&(name, _)| name >= first)
@@ -161,20 +171,23 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
     if accuracy < LEAST {
         return Err(problem.unsuited("its single precision does not reach an accuracy below 1e-6"));
     }
+    let needed = memory(problem.transition.matrix());
+    if let Some(limit) = problem.resources.memory.filter(|&limit| needed > limit) {
+        return Err(Error::Memory { what: "the local route", needed, limit });
+    }
     let prepared = Prepared::new(problem, accuracy)?;
     if let Some(rival) = problem.rival
         && prepared.flops >= rival
     {
         return Err(problem.unsuited("another route takes less"));
     }
-    let (cut, sample) = prepared.find_cut(problem, accuracy, watch)?;
-    let work = prepared.work(problem, accuracy, cut);
+    let (cut, sample) = prepared.find_cut(problem, watch)?;
+    let walk = prepared.walk(cut);
+    let work = prepared.work(problem, &walk);
     let flops = COST * work * prepared.links.nodes() as f64;
     if problem.rival.is_some_and(|rival| flops >= rival) {
         return Err(problem.unsuited("another route takes less"));
     }
-    let (shared, each) = Links::memory(problem.transition.matrix());
-    let panels = sample::memory(problem.transition.nodes());
     let reason = format!(
         "{}a row takes {work:.0} steps over vertices and links at the accuracy {accuracy:e}",
         problem.asked(),
@@ -182,13 +195,12 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
     let plan = Plan {
         route: problem.route,
         reason,
-        degree: matches!(prepared.walk(cut), Walk::Series(_)).then(|| prepared.series.degree()),
+        degree: matches!(walk, Walk::Series(_)).then(|| prepared.series.degree()),
         flops,
-        memory: shared + (each * rayon::current_num_threads() as u64).max(panels),
+        memory: needed,
     };
     let tail = prepared.series.rounding().map(|rounding| prepared.series.tail() + rounding);
     let tail = if problem.recipe.filter.ppr_alpha().is_some() { Some(0.0) } else { tail };
-    let walk = prepared.walk(cut);
     Ok(Box::new(Local {
         plan,
         walk,
@@ -198,6 +210,12 @@ pub(super) fn offer(problem: &Problem<'_>, watch: &Watch) -> Result<Box<dyn RowM
         links: prepared.links,
         resting: Mutex::default(),
     }))
+}
+
+/// Bytes of the links, and of the walkers or of the sample.
+fn memory(matrix: &Csr<f64>) -> u64 {
+    let (shared, each) = Links::memory(matrix);
+    shared + (each * rayon::current_num_threads() as u64).max(sample::memory(matrix, each))
 }
 
 /// The operations that the route would take at an accuracy, from walks over a few rows; `None` where it cannot
@@ -211,6 +229,7 @@ struct Prepared {
     filter: Filter,
     series: Series,
     links: Arc<Links>,
+    accuracy: f64,
     /// The operations at the first cut.
     flops: f64,
 }
@@ -226,31 +245,36 @@ impl Prepared {
         }
         let series = Series::of(&recipe.filter, SHARE * accuracy)?;
         let links = Arc::new(Links::of(problem.transition.matrix()));
-        let mut prepared = Self { filter: recipe.filter.clone(), series, links, flops: 0.0 };
-        let work = prepared.work(problem, accuracy, SHARE * accuracy);
+        let mut prepared = Self { filter: recipe.filter.clone(), series, links, accuracy, flops: 0.0 };
+        let work = prepared.work(problem, &prepared.walk(prepared.first_cut()));
         prepared.flops = COST * work * prepared.links.nodes() as f64;
         Ok(prepared)
     }
 
+    fn first_cut(&self) -> Cut {
+        Cut { all: SHARE * self.accuracy, hubs: 1.0 }
+    }
+
+    fn walk(&self, cut: Cut) -> Walk {
+        Walk::new(&self.filter, &self.series, cut, self.accuracy)
+    }
+
     /// Links followed and cells looked at for a row, on average.
-    fn work(&self, problem: &Problem<'_>, accuracy: f64, cut: f64) -> f64 {
-        let (rows, walk) = (sample::ordinary(&self.links), self.walk(cut));
+    fn work(&self, problem: &Problem<'_>, walk: &Walk) -> f64 {
+        let rows = sample::ordinary(&self.links);
         let mut walker = Walker::new(&self.links);
         let rule = Rule { upper: false, ..problem.recipe.rule() };
-        let work = |&row: &u32| walker.row(&walk, &self.links, row, &rule, accuracy).1.work as f64;
+        let work = |&row: &u32| walker.row(walk, &self.links, row, &rule, self.accuracy).1.work as f64;
         rows.iter().map(work).sum::<f64>() / rows.len().max(1) as f64
     }
 
-    fn walk(&self, cut: f64) -> Walk {
-        Walk::new(&self.filter, &self.series, cut)
-    }
-
     /// The cut at which the kept entries of the sample are accurate enough.
-    fn find_cut(&self, problem: &Problem<'_>, accuracy: f64, watch: &Watch) -> Result<(f64, Sample), Error> {
+    fn find_cut(&self, problem: &Problem<'_>, watch: &Watch) -> Result<(Cut, Sample), Error> {
         let rule = Rule { upper: false, ..problem.recipe.rule() };
-        let mut walker = Walker::new(&self.links);
-        let make = |cut: f64, row: u32| walker.row(&self.walk(cut), &self.links, row, &rule, accuracy).0;
-        sample::find_cut(problem, &rule, &self.links, (SHARE * accuracy, accuracy), make, watch)
+        let make = |walker: &mut Walker, cut, row| {
+            walker.row(&self.walk(cut), &self.links, row, &rule, self.accuracy).0
+        };
+        sample::find_cut(problem, &rule, &self.links, (self.first_cut(), self.accuracy), make, watch)
     }
 }
 

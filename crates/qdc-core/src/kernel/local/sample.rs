@@ -2,47 +2,60 @@
 
 use std::fmt;
 
-use super::{Links, Row};
+use rayon::prelude::*;
+
+use super::{Cut, Links, Row, Walker};
 use crate::chebyshev::{Operator, Series, WIDTH_F64 as WIDTH, Workspace, clenshaw_units};
 use crate::kernel::route::Problem;
 use crate::sparsify::{Rule, TIE};
-use crate::{Error, Watch};
+use crate::{Csr, Error, Watch};
 
 /// The rows of a sample: whole panels.
 const ROWS: usize = 4 * WIDTH;
-/// The hubs among them.
+/// The hubs among them, at most.
 const HUBS: usize = 4;
 /// What the exact rows leave out, as a share of the accuracy.
-const SHARE: f64 = 1e-3;
-/// How often the cut is halved before the measured error is taken as it is.
-const HALVINGS: u32 = 6;
+const SHARE: f64 = 0.01;
+/// The share of the accuracy that the sample may be off by: other rows are off by a little more.
+const SURE: f64 = 0.9;
+/// What a cut is multiplied by if the sample is off by more.
+const STEP: f64 = 0.85;
+/// The share of the first cut, and of its share for hubs, at which the measured error is taken as it is.
+const LEAST: f64 = 1.0 / 64.0;
 
-/// The rows of the sample: the largest hubs, where errors are largest, and others spread evenly over the graph.
-pub(super) fn rows(links: &Links) -> Vec<u32> {
-    let nodes = links.nodes();
-    let count = ROWS.min(nodes);
-    let mut rows = links.hubs(if nodes > ROWS { HUBS } else { 0 }).to_vec();
-    let spread = count - rows.len();
-    rows.extend((0..spread).map(|at| ((2 * at + 1) * nodes / (2 * spread)) as u32));
+/// The rows of the sample: hubs, where errors are largest, and others spread evenly over the graph.
+fn rows(links: &Links) -> Vec<u32> {
+    let mut rows = if links.nodes() > ROWS { links.hubs(HUBS) } else { Vec::new() };
+    rows.extend(spread(links, ROWS - rows.len()));
     rows
 }
 
 /// The rows whose work counts, which are spread evenly.
 pub(super) fn ordinary(links: &Links) -> Vec<u32> {
-    rows(links).split_off(if links.nodes() > ROWS { HUBS } else { 0 })
+    spread(links, ROWS - HUBS).collect()
 }
 
-/// Bytes of the panels.
-pub(super) fn memory(nodes: usize) -> u64 {
-    (2 * WIDTH * size_of::<f64>() * nodes) as u64
+/// Vertices spread evenly over the graph, all of them if there are no more.
+fn spread(links: &Links, most: usize) -> impl Iterator<Item = u32> {
+    let nodes = links.nodes();
+    let count = most.min(nodes);
+    (0..count).map(move |at| ((2 * at + 1) * nodes / (2 * count)) as u32)
+}
+
+/// Bytes of L, as it is and in the order of the panels, and for each panel at work of two of them, a row, and `walker`.
+pub(super) fn memory(matrix: &Csr<f64>, walker: u64) -> u64 {
+    let (nodes, entries) = (matrix.rows() as u64, matrix.entries() as u64);
+    let at_once = rayon::current_num_threads().min(ROWS / WIDTH) as u64;
+    let panels = (2 * WIDTH + 1) as u64 * 8 * nodes;
+    2 * (12 * entries + 8 * nodes) + 8 * nodes + at_once * (panels + walker)
 }
 
 /// What was measured on the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     rows: usize,
-    /// The largest error of an entry kept, and of those in rows that are spread evenly.
-    error: f64,
+    /// The largest error of an entry that a hub keeps, and that another row keeps.
+    hub_error: f64,
     ordinary_error: f64,
     /// Entries that should be kept, and those of them that are, ties counted as equal.
     wanted: usize,
@@ -51,24 +64,31 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn error(&self) -> f64 {
-        self.error
+        self.hub_error.max(self.ordinary_error)
     }
 
-    /// Adds a row: what it keeps, and all its exact values.
-    fn add(&mut self, row: u32, is_hub: bool, rule: &Rule, kept: &Row, exact: &[f64]) {
+    /// A row: what it keeps, and all its exact values.
+    fn of(row: u32, is_hub: bool, rule: &Rule, kept: &Row, exact: &[f64]) -> Self {
         let right = rule.keep_row(row, 0, exact);
         let sizes = right.values.iter().map(|&value| rule.sign.size(value));
         let least = sizes.fold(f64::INFINITY, f64::min) - TIE;
-        for (&column, &value) in kept.columns.iter().zip(&kept.values) {
-            let expected = exact[column as usize];
-            self.error = self.error.max((value - expected).abs());
-            if !is_hub {
-                self.ordinary_error = self.ordinary_error.max((value - expected).abs());
-            }
-            self.found += usize::from(rule.sign.size(expected) >= least);
+        let truth = || kept.columns.iter().map(|&column| exact[column as usize]);
+        let error = kept.values.iter().zip(truth()).map(|(&value, truth)| (value - truth).abs());
+        let error = error.fold(0.0, f64::max);
+        let found = truth().filter(|&truth| rule.sign.size(truth) >= least).count();
+        let (hub_error, ordinary_error) = if is_hub { (error, 0.0) } else { (0.0, error) };
+        Self { rows: 1, hub_error, ordinary_error, wanted: right.columns.len(), found }
+    }
+
+    /// Two samples together.
+    fn with(self, other: Self) -> Self {
+        Self {
+            rows: self.rows + other.rows,
+            hub_error: self.hub_error.max(other.hub_error),
+            ordinary_error: self.ordinary_error.max(other.ordinary_error),
+            wanted: self.wanted + other.wanted,
+            found: self.found + other.found,
         }
-        self.rows += 1;
-        self.wanted += right.columns.len();
     }
 }
 
@@ -80,44 +100,50 @@ impl fmt::Display for Sample {
     }
 }
 
-/// Halves the `cut` until what `make` keeps of the sample is accurate enough; each panel of rows is computed
-/// exactly once, and rows made before the cut was halved are measured as they were. Hubs are measured too, but a
-/// few of them do not make the rows of everyone else dearer.
+/// The largest cut at which each row of the sample is accurate enough, found by lowering the `first`; and what the rows
+/// are off by at the cut of each. A hub lowers the share of hubs: a few of them do not make the rows of everyone else
+/// dearer.
 pub(super) fn find_cut(
     problem: &Problem<'_>,
     rule: &Rule,
     links: &Links,
-    (mut cut, accuracy): (f64, f64),
-    mut make: impl FnMut(f64, u32) -> Row,
+    (first, accuracy): (Cut, f64),
+    make: impl Fn(&mut Walker, Cut, u32) -> Row + Sync,
     watch: &Watch,
-) -> Result<(f64, Sample), Error> {
+) -> Result<(Cut, Sample), Error> {
     let series = Series::of(&problem.recipe.filter, SHARE * accuracy)?;
     let operator = Operator::<f64>::new(&problem.transition);
     let nodes = operator.nodes();
-    let mut workspace = Workspace::<f64, WIDTH>::new(nodes);
     let rows = rows(links);
-    let hubs = &rows[..if nodes > ROWS { HUBS } else { 0 }];
     let phase = watch.phase("sample of rows", rows.len() as u64);
-    let (mut halvings, mut total) = (0, Sample::default());
-    let mut exact = vec![0.0; nodes];
-    for block in rows.chunks(WIDTH) {
+    let lower = |cut: Cut, is_hub: bool| match is_hub {
+        true => Cut { hubs: STEP * cut.hubs, ..cut },
+        false => Cut { all: STEP * cut.all, ..cut },
+    };
+    let is_least = |cut: Cut| cut.all < LEAST * first.all || cut.hubs < LEAST * first.hubs;
+    let measure = |block: &[u32]| {
         let units: Vec<(u32, f64)> =
             block.iter().map(|&row| (operator.position(row as usize), 1.0)).collect();
+        let (mut workspace, mut walker) = (Workspace::<f64, WIDTH>::new(nodes), Walker::new(links));
         let panel = clenshaw_units(&operator, series.coefficients(), &units, &mut workspace);
-        loop {
-            let mut sample = total;
-            for (lane, &row) in block.iter().enumerate() {
-                (0..nodes).for_each(|vertex| exact[vertex] = panel[operator.position(vertex) as usize][lane]);
-                sample.add(row, hubs.contains(&row), rule, &make(cut, row), &exact);
-            }
-            if sample.ordinary_error <= accuracy || halvings == HALVINGS {
-                total = sample;
-                break;
-            }
-            cut *= 0.5;
-            halvings += 1;
+        let mut exact = vec![0.0; nodes];
+        let (mut lowest, mut total) = (first, Sample::default());
+        for (lane, &row) in block.iter().enumerate() {
+            (0..nodes).for_each(|vertex| exact[vertex] = panel[operator.position(vertex) as usize][lane]);
+            let (mut cut, is_hub) = (first, links.is_hub(row));
+            let sample = loop {
+                let sample = Sample::of(row, is_hub, rule, &make(&mut walker, cut, row), &exact);
+                if sample.error() <= SURE * accuracy || is_least(cut) {
+                    break sample;
+                }
+                cut = lower(cut, is_hub);
+            };
+            lowest = lowest.least(cut);
+            total = total.with(sample);
         }
         phase.advance(block.len() as u64)?;
-    }
-    Ok((cut, total))
+        Ok((lowest, total))
+    };
+    let both = |a: (Cut, Sample), b: (Cut, Sample)| Ok((a.0.least(b.0), a.1.with(b.1)));
+    rows.par_chunks(WIDTH).map(measure).try_reduce(|| (first, Sample::default()), both)
 }

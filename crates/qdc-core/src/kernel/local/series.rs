@@ -18,8 +18,8 @@
 
 use std::f64::consts::PI;
 
-use super::Tally;
 use super::field::{Field, Links};
+use super::{Cut, Tally};
 use crate::chebyshev::Series;
 
 /// The unit of rounding in single precision.
@@ -48,11 +48,13 @@ pub(super) struct Steps {
     steps: Vec<Step>,
     /// g_0.
     first: f32,
+    /// The share of the cut that is left to hubs.
+    hubs: f64,
 }
 
 impl Steps {
-    /// Passes on what would change the row by more than about `cut` in norm, for each link.
-    pub(super) fn new(series: &Series, cut: f64) -> Self {
+    /// Passes on what would change the row by more than about the `cut` in norm, for each link.
+    pub(super) fn new(series: &Series, cut: Cut) -> Self {
         let c = series.coefficients();
         let last = c.len() - 1;
         let sign = |k: usize| if k & 2 == 0 { 1.0 } else { -1.0 };
@@ -79,13 +81,13 @@ impl Steps {
             Step {
                 factor: (factor(k) * sign(k) * sign(k + 1)) as f32,
                 gain: gains[k + 1] as f32,
-                cut: (cut / missing) as f32, // infinite where nothing can be missing
+                cut: (cut.all / missing) as f32, // infinite where nothing can be missing
                 missing,
                 unsettled,
                 later,
             }
         };
-        Self { steps: (0..last).map(step).collect(), first: gains[0] as f32 }
+        Self { steps: (0..last).map(step).collect(), first: gains[0] as f32, hubs: cut.hubs }
     }
 
     /// Makes the row of the vertex at `origin`, left in the field, and says how wrong it can be.
@@ -96,23 +98,25 @@ impl Steps {
         field: &mut Field,
         pushers: &mut [Vec<u32>; 2],
     ) -> Tally {
-        let caution = links.caution(origin);
+        let care = links.care(origin, 1, self.hubs);
         field.start(origin, self.first);
         pushers.iter_mut().for_each(Vec::clear);
         let mut tally = Tally::default();
         // Squares of the norms of what is held and of what was passed on, for even and odd steps.
         let (mut held, mut passed) = ([0f64; 2], [0f64; 2]);
-        let (mut additions, mut size) = (0.0, f64::from(self.first.abs()));
+        let (mut gain, mut size) = (0.0, f64::from(self.first.abs()));
         for (k, step) in self.steps.iter().enumerate() {
             let (now, other) = (k & 1, 1 - (k & 1));
             let credit = step.factor * step.gain;
             field.look_also_at(&pushers[now]);
             let (mut change, mut moved) = (0.0, 0.0);
             field.look(&mut pushers[now], |cell| {
+                let (before, arrived) = cell.collect(now);
+                cell.sum += gain * arrived;
                 let value = cell.value[now];
-                let passes_on = value.abs() * cell.reach > caution * step.cut;
-                let (old, new) = (cell.held[now], if passes_on { 0.0 } else { value });
-                cell.held[now] = new;
+                let passes_on = value.abs() * cell.reach > care * step.cut;
+                let old = if cell.hold(now, !passes_on) { before } else { 0.0 };
+                let new = if passes_on { 0.0 } else { value };
                 cell.owed += (new - old) * credit;
                 change += f64::from(new).powi(2) - f64::from(old).powi(2);
                 moved += f64::from(value).powi(2) - f64::from(new).powi(2);
@@ -120,18 +124,23 @@ impl Steps {
             });
             held[now] = (held[now] + change).max(0.0);
             passed[now] = moved;
-            let most = links.longest().min(pushers[now].len()) as f64;
-            field.spread(links, &pushers[now], |cell| step.factor * cell.value[now], other, step.gain);
+            field.spread(links, &pushers[now], |cell| step.factor * cell.value[now]);
+            gain = step.gain;
             let held_norm = held[now].sqrt();
             tally.missing += step.missing * held_norm;
             tally.unsettled += step.unsettled * held_norm;
-            // A sum of m terms is off by (m + 3) u of the sum of magnitudes; L is rounded too.
+            // A compensated sum of m terms is off by 2 u (1 + m u) of the sum of magnitudes, and the terms by 4 u; a
+            // value and an entry that miss each other's rounding count twice.
+            let most = links.longest().min(pushers[now].len()) as f64;
             let before = (held[other] + passed[other]).sqrt();
-            tally.rounding += step.later * (most + 5.0) * UNIT * (2.0 * moved.sqrt() + before);
-            additions += most + 1.0;
+            tally.rounding += step.later * (10.0 + 2.0 * most * UNIT) * UNIT * (2.0 * moved.sqrt() + before);
             size += f64::from(credit.abs()) * (moved.sqrt() + 2.0 * held_norm);
         }
-        tally.rounding += (additions + 4.0) * UNIT * size;
+        field.look(&mut pushers[0], |cell| {
+            cell.sum += gain * cell.arrived;
+            false
+        });
+        tally.rounding += (self.steps.len() as f64 + 6.0) * UNIT * size;
         tally.work = field.work;
         tally
     }
