@@ -42,12 +42,13 @@ fn spread(links: &Links, most: usize) -> impl Iterator<Item = u32> {
     (0..count).map(move |at| ((2 * at + 1) * nodes / (2 * count)) as u32)
 }
 
-/// Bytes of L, as it is and in the order of the panels, and for each panel at work of two of them, a row, and `walker`.
+/// Bytes of L, as it is and in the order of the panels (four times, as ordering it takes twice what it gives), and for
+/// each panel at work of two of them, a row, and `walker`.
 pub(super) fn memory(matrix: &Csr<f64>, walker: u64) -> u64 {
     let (nodes, entries) = (matrix.rows() as u64, matrix.entries() as u64);
     let at_once = rayon::current_num_threads().min(ROWS / WIDTH) as u64;
     let panels = (2 * WIDTH + 1) as u64 * 8 * nodes;
-    2 * (12 * entries + 8 * nodes) + 8 * nodes + at_once * (panels + walker)
+    4 * (12 * entries + 8 * nodes) + at_once * (panels + walker)
 }
 
 /// What was measured on the sample.
