@@ -51,6 +51,10 @@ impl<T: Real> Adam<T> {
 
     /// Moves `weights` one step against `gradient`.
     pub fn step(&mut self, weights: &mut [T], gradient: &[T]) {
+        T::adam_step(self, weights, gradient);
+    }
+
+    pub(crate) fn compiled_step(&mut self, weights: &mut [T], gradient: &[T]) {
         assert_eq!(weights.len(), self.first.len(), "number of parameters");
         assert_eq!(gradient.len(), self.first.len(), "number of gradients");
         self.steps += 1;

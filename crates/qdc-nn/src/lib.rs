@@ -28,6 +28,7 @@ pub mod loss;
 mod matrix;
 mod mini_batch;
 mod network;
+mod once;
 mod parallel;
 pub mod program;
 mod propagation;

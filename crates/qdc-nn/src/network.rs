@@ -51,6 +51,14 @@ struct Outside<T> {
 impl<T: Real> Network<T> {
     /// Builds the network and starts its parameters from `seed`: weights by Glorot's rule, biases at 0.
     pub fn new(architecture: &Architecture, inputs: &Inputs<T>, seed: u64) -> Result<Self, Error> {
+        T::network(architecture, inputs, seed)
+    }
+
+    pub(crate) fn compiled_new(
+        architecture: &Architecture,
+        inputs: &Inputs<T>,
+        seed: u64,
+    ) -> Result<Self, Error> {
         architecture.check()?;
         let lacks_matrix =
             |(t, tower): (usize, &Tower)| tower.kind != Kind::Mlp && t >= inputs.matrices.len();
@@ -120,6 +128,37 @@ impl<T: Real> Network<T> {
     pub fn loss(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
         cross_entropy(self.forward(pass), labels, vertices)
     }
+
+    pub(crate) fn compiled_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
+        self.forward(pass);
+        let (logits, d_logits) = match &mut self.join {
+            None => self.towers[0].ends(),
+            Some(Join { readout: Some((_, chain)), .. }) => chain.ends(),
+            Some(Join { sum, d_sum, readout: None }) => (&*sum, d_sum),
+        };
+        let loss = match &mut self.outside {
+            None => cross_entropy_with_gradient(logits, labels, vertices, d_logits),
+            Some(Outside { order, logits, d_logits: d_outside, .. }) => {
+                let loss = cross_entropy_with_gradient(logits, labels, vertices, d_outside);
+                copy_rows(d_outside, d_logits, |row| order[row]);
+                loss
+            }
+        };
+        if let Some(Join { sum, d_sum, readout }) = &mut self.join {
+            if let Some((relu, chain)) = readout {
+                chain.backward(&self.weights, sum, &mut self.gradient, d_sum);
+                relu.backward(sum, d_sum, &mut []);
+            }
+            for tower in &mut self.towers {
+                tower.ends().1.values_mut().copy_from_slice(d_sum.values()); // the derivative of a sum
+            }
+        }
+        for tower in &mut self.towers {
+            let mut unwanted = Matrix::zeros(0, Width::single(1)); // features are constants
+            tower.backward(&self.weights, &self.nothing, &mut self.gradient, &mut unwanted);
+        }
+        loss
+    }
 }
 
 impl<T: Real> Learner<T> for Network<T> {
@@ -168,34 +207,7 @@ impl<T: Real> Learner<T> for Network<T> {
     }
 
     fn loss_and_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
-        self.forward(pass);
-        let (logits, d_logits) = match &mut self.join {
-            None => self.towers[0].ends(),
-            Some(Join { readout: Some((_, chain)), .. }) => chain.ends(),
-            Some(Join { sum, d_sum, readout: None }) => (&*sum, d_sum),
-        };
-        let loss = match &mut self.outside {
-            None => cross_entropy_with_gradient(logits, labels, vertices, d_logits),
-            Some(Outside { order, logits, d_logits: d_outside, .. }) => {
-                let loss = cross_entropy_with_gradient(logits, labels, vertices, d_outside);
-                copy_rows(d_outside, d_logits, |row| order[row]);
-                loss
-            }
-        };
-        if let Some(Join { sum, d_sum, readout }) = &mut self.join {
-            if let Some((relu, chain)) = readout {
-                chain.backward(&self.weights, sum, &mut self.gradient, d_sum);
-                relu.backward(sum, d_sum, &mut []);
-            }
-            for tower in &mut self.towers {
-                tower.ends().1.values_mut().copy_from_slice(d_sum.values()); // the derivative of a sum
-            }
-        }
-        for tower in &mut self.towers {
-            let mut unwanted = Matrix::zeros(0, Width::single(1)); // features are constants
-            tower.backward(&self.weights, &self.nothing, &mut self.gradient, &mut unwanted);
-        }
-        loss
+        T::network_gradient(self, labels, vertices, pass)
     }
 }
 

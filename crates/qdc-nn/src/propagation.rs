@@ -163,6 +163,10 @@ impl<T: Real> Propagation<T> {
 
     /// Y = M X.
     pub fn apply(&self, x: &Matrix<T>, y: &mut Matrix<T>) {
+        T::propagate(self, x, y);
+    }
+
+    pub(crate) fn compiled_apply(&self, x: &Matrix<T>, y: &mut Matrix<T>) {
         self.forward.apply(&self.matrix, x, y);
     }
 

@@ -3,9 +3,10 @@
 use qdc_core::Scalar;
 
 use crate::hardware;
+use crate::once::Once;
 
 /// A precision networks can be computed in.
-pub trait Real: Scalar {
+pub trait Real: Scalar + Once {
     /// The exponential, written so that loops over it vectorise; within 3 units in the last place for `f32`.
     fn fast_exp<const FUSED: bool>(self) -> Self;
 

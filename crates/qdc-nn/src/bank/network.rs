@@ -57,6 +57,14 @@ impl<T: Real> BankNetwork<T> {
     /// # Errors
     /// If the architecture is impossible, or there is no channel.
     pub fn new(architecture: &BankArchitecture, inputs: &BankInputs<T>, seed: u64) -> Result<Self, Error> {
+        T::bank(architecture, inputs, seed)
+    }
+
+    pub(crate) fn compiled_new(
+        architecture: &BankArchitecture,
+        inputs: &BankInputs<T>,
+        seed: u64,
+    ) -> Result<Self, Error> {
         architecture.check()?;
         if inputs.channels.is_empty() {
             return Err(Error::Architecture { problem: "a bank needs a channel".into() });
@@ -189,40 +197,8 @@ impl<T: Real> BankNetwork<T> {
         let Dropout { rate, stream } = self.architecture.dropout_of(k);
         pass.mask(rate, stream)
     }
-}
 
-impl<T: Real> Learner<T> for BankNetwork<T> {
-    fn parameters(&self) -> &[Placed] {
-        &self.parameters
-    }
-
-    fn weights(&self) -> &[T] {
-        &self.weights
-    }
-
-    fn weights_mut(&mut self) -> &mut [T] {
-        self.fresh = false;
-        &mut self.weights
-    }
-
-    /// The schedule's decay for the channels' matrices, none for shares and windows, the architecture's for
-    /// the readout; windows have rates of their own.
-    fn groups(&self, learning_rate: f64, weight_decay: f64) -> Vec<Group> {
-        let group = |range, learning_rate, weight_decay| Group { range, learning_rate, weight_decay };
-        let starts = self.windows.iter().map(|(range, _)| range.start).chain([self.readout]);
-        let ends: Vec<usize> = starts.collect();
-        let mut groups = vec![
-            group(0..self.mixing.start, learning_rate, weight_decay),
-            group(self.mixing.start..ends[0], learning_rate, 0.0),
-        ];
-        for (at, (_, window)) in self.windows.iter().enumerate() {
-            groups.push(group(ends[at]..ends[at + 1], window.rate * learning_rate, 0.0));
-        }
-        groups.push(group(self.readout..self.weights.len(), learning_rate, self.architecture.readout_decay));
-        groups
-    }
-
-    fn forward(&mut self, pass: Pass) -> &Matrix<T> {
+    pub(crate) fn compiled_forward(&mut self, pass: Pass) -> &Matrix<T> {
         let masked = self.architecture.input_dropout > 0.0 && pass != Pass::Evaluate;
         if !self.fresh || masked {
             for channel in &mut self.channels {
@@ -254,8 +230,8 @@ impl<T: Real> Learner<T> for BankNetwork<T> {
     /// With s_k the shares and A_k = drop(relu(y_k)): sum = sum_k s_k A_k R_k, so d R_k = s_k A_k^T d sum,
     /// d A_k = s_k d sum R_k^T, d s_k = <A_k, d sum R_k^T>; and with s = K softmax(a),
     /// d a_k = s_k (d s_k - mean over j of s_j d s_j).
-    fn loss_and_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
-        self.forward(pass);
+    pub(crate) fn compiled_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
+        self.compiled_forward(pass);
         let loss = match &mut self.second {
             None => cross_entropy_with_gradient(&self.sum, labels, vertices, &mut self.d_sum),
             Some(chain) => {
@@ -298,6 +274,46 @@ impl<T: Real> Learner<T> for BankNetwork<T> {
             *d = share * (*d - mean);
         }
         loss
+    }
+}
+
+impl<T: Real> Learner<T> for BankNetwork<T> {
+    fn parameters(&self) -> &[Placed] {
+        &self.parameters
+    }
+
+    fn weights(&self) -> &[T] {
+        &self.weights
+    }
+
+    fn weights_mut(&mut self) -> &mut [T] {
+        self.fresh = false;
+        &mut self.weights
+    }
+
+    /// The schedule's decay for the channels' matrices, none for shares and windows, the architecture's for
+    /// the readout; windows have rates of their own.
+    fn groups(&self, learning_rate: f64, weight_decay: f64) -> Vec<Group> {
+        let group = |range, learning_rate, weight_decay| Group { range, learning_rate, weight_decay };
+        let starts = self.windows.iter().map(|(range, _)| range.start).chain([self.readout]);
+        let ends: Vec<usize> = starts.collect();
+        let mut groups = vec![
+            group(0..self.mixing.start, learning_rate, weight_decay),
+            group(self.mixing.start..ends[0], learning_rate, 0.0),
+        ];
+        for (at, (_, window)) in self.windows.iter().enumerate() {
+            groups.push(group(ends[at]..ends[at + 1], window.rate * learning_rate, 0.0));
+        }
+        groups.push(group(self.readout..self.weights.len(), learning_rate, self.architecture.readout_decay));
+        groups
+    }
+
+    fn forward(&mut self, pass: Pass) -> &Matrix<T> {
+        T::bank_forward(self, pass)
+    }
+
+    fn loss_and_gradient(&mut self, labels: &[u32], vertices: &[u32], pass: Pass) -> f64 {
+        T::bank_gradient(self, labels, vertices, pass)
     }
 
     fn update(&mut self, adam: &mut Adam<T>) {
