@@ -351,7 +351,7 @@ mod tests {
     use crate::device::SOURCES;
     use crate::panels::{
         self,
-        arguments::{Select, Start, Step},
+        arguments::{Chain, Select, Start, Step, Whole},
     };
     use crate::scores::Score;
 
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn arguments_have_the_sizes_the_kernels_expect() {
         let sizes = argument_sizes();
-        assert_eq!(sizes.len(), 46, "{sizes:?}");
+        assert_eq!(sizes.len(), 55, "{sizes:?}");
         for (name, size) in sizes {
             let expected = match name.as_str() {
                 "gather" => size_of::<Gather>(),
@@ -386,6 +386,8 @@ mod tests {
                 name if name.starts_with("channel_") => size_of::<ChannelWork>(),
                 name if name.starts_with("step_") => size_of::<Step>(),
                 name if name.starts_with("start_") => size_of::<Start>(),
+                name if name.starts_with("chain_") => size_of::<Chain>(),
+                name if name.starts_with("whole_") => size_of::<Whole>(),
                 "pick" => size_of::<Select>(),
                 name if name.ends_with("_f32") || name.ends_with("_f64") => size_of::<Select>(),
                 "pairs_product" => size_of::<panels::arguments::Product>(),
