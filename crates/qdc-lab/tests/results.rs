@@ -114,6 +114,7 @@ fn the_short_table_has_the_cells_it_names() {
     };
     let rows = [
         ("| bank, five presets |", "bank", "presets"),
+        ("| learned window, no search |", "window", "presets"),
         ("| GCN+MultiScale |", "gcn+multiscale", "wide"),
         ("| GCN+QDC |", "gcn+qdc", "wide"),
         ("| GCN |", "gcn", "wide"),
@@ -130,5 +131,5 @@ fn the_short_table_has_the_cells_it_names() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 5 * 9 + 4 * 4);
+    assert_eq!(compared, 6 * 9 + 4 * 4);
 }
