@@ -6,6 +6,9 @@ use crate::panel::Panel;
 use crate::svg::{Anchor, PAGE, Svg, TEXT, is_wide, text_width};
 use crate::{Error, Figure, Reading};
 
+/// The width of a violin below which names of models, aslant, would cover one another.
+const NARROWEST: f64 = 12.0;
+
 /// Violins of the test score of all trials, a panel for each dataset, a violin for each model. A white line
 /// is the median trial, a ring the trial that validation chose.
 pub fn violin(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
@@ -14,40 +17,49 @@ pub fn violin(trials: &[TrialPoint], width: f64) -> Result<Figure, Error> {
     }
     let datasets = names(trials.iter().map(|trial| trial.dataset.as_str()));
     let models = names(trials.iter().map(|trial| trial.model.as_str()));
-    // Three datasets abreast on a page of print, two on a screen, one in a column.
+    let models_on = |dataset: &str| {
+        names(trials.iter().filter(|trial| trial.dataset == dataset).map(|trial| trial.model.as_str()))
+    };
+    let most = datasets.iter().map(|dataset| models_on(dataset).len()).max().unwrap_or(1);
+    let slot_of = |columns: usize, models: usize| (width / columns as f64 - 58.0) / models as f64;
+    // Three datasets abreast on a page of print, two on a screen, one in a column; fewer where the names of
+    // many models would cover one another.
     let abreast = if width >= PAGE { 3 } else { 1 + usize::from(is_wide(width)) };
+    let abreast = (1..=abreast).rev().find(|&columns| slot_of(columns, most) >= NARROWEST).unwrap_or(1);
     let columns = datasets.len().min(abreast);
     let rows = datasets.len().div_ceil(columns);
     // Names of models stand level where there is room, else aslant.
     let longest = models.iter().map(|model| text_width(model, TEXT)).fold(0.0, f64::max);
     let cell = width / columns as f64;
-    let slot = (cell - 58.0) / models.len() as f64;
-    let aslant = slot < longest + 6.0;
+    let aslant = slot_of(columns, most) < longest + 6.0;
     let height = 150.0;
     let below = if aslant { 14.0 + 0.57 * longest } else { 18.0 };
     let mut svg = Svg::new(width);
     let mut readings = Vec::new();
     for (number, dataset) in datasets.iter().enumerate() {
         let here: Vec<&TrialPoint> = trials.iter().filter(|trial| &trial.dataset == dataset).collect();
+        let drawn = models_on(dataset);
+        let slot = slot_of(columns, drawn.len());
         let (low, high) = range(here.iter().map(|trial| 100.0 * trial.test));
         let panel = Panel {
             left: 46.0 + (number % columns) as f64 * cell,
             top: 20.0 + (number / columns) as f64 * (height + below + 26.0),
             width: cell - 58.0,
             height,
-            x: (0.0, models.len() as f64),
+            x: (0.0, drawn.len() as f64),
             y: (low.max(0.0), high.min(100.0)),
         };
         panel.grid(&mut svg);
         panel.y_axis(&mut svg, &test_axis(&here));
         panel.outline(&mut svg, dataset);
-        for (place, model) in models.iter().enumerate() {
+        for (place, model) in drawn.iter().enumerate() {
+            let number = models.iter().position(|other| other == model).unwrap_or(0);
             let of_model: Vec<&TrialPoint> =
                 here.iter().filter(|trial| &trial.model == model).copied().collect();
             let violin = Violin::new(of_model);
             let centre = place as f64 + 0.5;
             if let Some(violin) = violin {
-                violin.draw(&mut svg, &panel, centre, SERIES[place % SERIES.len()], slot);
+                violin.draw(&mut svg, &panel, centre, SERIES[number % SERIES.len()], slot);
                 let left = panel.at(place as f64, 0.0).0;
                 let text = format!("{model} on {dataset}\n{}", violin.words());
                 readings.push(Reading::region([left, panel.top, slot, panel.height], text));
@@ -142,6 +154,34 @@ mod tests {
     #[test]
     fn without_trials_the_figure_says_what_is_missing() {
         assert!(matches!(violin(&[], PAGE), Err(Error::Empty { .. })));
+    }
+
+    #[test]
+    fn many_models_stand_one_dataset_below_the_other_and_absent_ones_take_no_room() {
+        let of = |model: usize, dataset: &str| TrialPoint {
+            dataset: dataset.into(),
+            ..trial(&format!("model-{model}"), 0.5, None)
+        };
+        let page = |count: usize| {
+            let many = (0..count).map(|model| of(model, "one"));
+            let trials: Vec<TrialPoint> = many.chain([of(0, "two"), of(1, "two")]).collect();
+            violin(&trials, PAGE).unwrap()
+        };
+        let corner = |figure: &Figure, of: &str| {
+            figure.readings.iter().find(|reading| reading.text.starts_with(of)).unwrap().place
+        };
+        let (few, many) = (page(4), page(26));
+        assert_eq!(few.readings.len(), 4 + 2);
+        assert_eq!(corner(&few, "model-0 on one")[1], corner(&few, "model-0 on two")[1], "side by side");
+        assert!(
+            corner(&many, "model-0 on one")[1] < corner(&many, "model-0 on two")[1],
+            "one below the other"
+        );
+        assert!(corner(&many, "model-0 on one")[2] >= NARROWEST);
+        assert!(
+            corner(&many, "model-0 on two")[2] > 10.0 * corner(&many, "model-0 on one")[2],
+            "two share a row"
+        );
     }
 
     #[test]
