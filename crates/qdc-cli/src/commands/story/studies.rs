@@ -12,7 +12,7 @@ use crate::commands::studies::{Studies, title};
 use crate::failure::Failure;
 
 /// The most trials a scatter shows: a mark takes 300 bytes, and a page is to stay below 2 MB.
-const MARKS: usize = 800;
+const MARKS: usize = 600;
 
 /// The most models that are compared split by split, for the same reason: a split takes 200 bytes.
 const ROWS_WITH_SPLITS: usize = 100;
