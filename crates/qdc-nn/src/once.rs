@@ -1,15 +1,15 @@
 //! What is compiled once, in this crate.
 //!
 //! Generic code is compiled in every crate that calls it, and the loops of a network are compiled for three
-//! instruction sets each. The doors here are not generic for `f32`: a crate that trains or predicts calls
-//! into this one, instead of compiling all layers again. For `f64`, which only tests and checks use, they
-//! open where they are used.
+//! instruction sets each. The functions here are compiled in this crate for `f32`, so that a crate that trains or
+//! predicts does not compile all layers again. For `f64`, which only tests and checks use, they are compiled
+//! where they are called.
 
 use crate::bank::{BankArchitecture, BankInputs, BankNetwork};
 use crate::layers::Pass;
 use crate::{Adam, Architecture, Error, Inputs, Matrix, Network, Propagation};
 
-/// The doors; each leads to the function of the same name.
+/// Each calls the function that its comment names.
 pub trait Once: Sized {
     /// [`Network::new`].
     fn network(architecture: &Architecture, inputs: &Inputs<Self>, seed: u64)

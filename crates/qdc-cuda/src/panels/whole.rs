@@ -198,7 +198,7 @@ impl std::fmt::Debug for ResidentMatrix {
 
 impl Drop for ResidentMatrix {
     fn drop(&mut self) {
-        self.device.bind().ok(); // the thread that ends its life may be new to the device; the memory needs it
+        self.device.bind().ok(); // memory is freed by a thread that is bound to the device, and this may be another one
     }
 }
 

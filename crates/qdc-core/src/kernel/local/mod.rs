@@ -1,11 +1,11 @@
 //! The local route: each row by itself over the vertices it reaches, for kernels of which only the large entries
 //! are kept. Its work grows with the number of rows, not with its square.
 //!
-//! A row is a truncated recurrence (`series`), or pushing for personalised PageRank (`push`), on a sparse vector
-//! (`field`): what is too small to matter at the accuracy asked for is not passed on. How much that is follows
-//! from a sample of rows, computed exactly (`sample`): the cut, and that of hubs, is lowered until the kept entries of
-//! the sample are as accurate as asked for. The report gives that measured error, and the proved bound, which holds for every
-//! entry and is pessimistic.
+//! A row is a truncated recurrence (`series`), or pushing for personalised PageRank (`push`), on a sparse
+//! vector (`field`): what is too small to matter at the accuracy asked for is not passed on. How much that is
+//! follows from a sample of rows, computed exactly (`sample`): the cut, and that of hubs, is lowered until
+//! the kept entries of the sample are as accurate as asked for. The report gives that measured error, and the
+//! proved bound, which holds for every entry and is pessimistic.
 //!
 //! Only where [`super::Recipe::accuracy`] is given: the route never takes the place of an exact one unasked.
 

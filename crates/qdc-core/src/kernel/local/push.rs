@@ -5,10 +5,10 @@
 //! its neighbours get b L r_u. In the end the row is alpha (p + r), and f(L) r - alpha r is missing; kept entries get
 //! their neighbours' alpha b L r too.
 //!
-//! On [-1, 1] f(x) - alpha is at most b, and f(x) - alpha - alpha b x at most b^2, so an entry is off by at most b |r|_2,
-//! or b^2 |r|_2 if it is kept. And all of this is a sum of powers of L with positive factors, applied to r >= 0: where
-//! no r_u is above c sqrt(entries of row u), an entry is off by at most b c ([`Links::growth`]), or b^2 c if kept. So
-//! there is a cut below which no row need go.
+//! On [-1, 1] f(x) - alpha is at most b, and f(x) - alpha - alpha b x at most b^2, so an entry is off by at
+//! most b |r|_2, or b^2 |r|_2 if it is kept. And all of this is a sum of powers of L with positive factors,
+//! applied to r >= 0: where no r_u is above c sqrt(entries of row u), an entry is off by at most b c
+//! ([`Links::growth`]), or b^2 c if kept. So there is a cut below which no row need go.
 //!
 //! On a graph of 100,000 vertices this took a quarter of the links that the Chebyshev recurrence takes for the same
 //! error.
