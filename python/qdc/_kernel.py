@@ -193,31 +193,18 @@ def build_rows(
 
 
 def resident_kernel(
-    graph: Graph,
-    filter: Filter,
-    *,
-    pairs: Pairs,
-    sparsify: Sparsify,
-    sign: Sign,
-    normalize: Normalize,
-    self_loop: float,
-    solver: Solver,
-    tolerance: float,
-    precision: Precision,
-    accuracy: float | None,
-    threads: int | None,
+    graph: Graph, filter: Filter, *, sparsify: Sparsify, threads: int | None, **options: Any
 ) -> _core.Resident | None:
     """The kernel as a CUDA device makes it and keeps it; None where that is not possible.
 
     It is possible under a threshold, by the routes ``chebyshev`` and eigenpairs, where all columns fit on the device.
+    ``options`` are those of ``kernel_options``.
     """
     if isinstance(sparsify, TopK):
         return None
-    options = kernel_options(
-        pairs, sparsify, sign, normalize, self_loop, solver, tolerance, precision, accuracy, None, "prefer-cuda"
-    )
     how = call(threads, None)
-    return _core.Job(graph, filter._core, options, how).build_resident(how)
+    asked = kernel_options(sparsify=sparsify, memory=None, resident=True, **options)
+    return _core.Job(graph, filter._core, asked, how).build_resident(how)
 
 
 def kernel_options(
@@ -231,9 +218,10 @@ def kernel_options(
     precision: Precision,
     accuracy: float | None,
     memory: float | None,
-    device: Device | Literal["prefer-cuda"] = "cpu",
+    device: Device = "cpu",
+    resident: bool = False,
 ) -> dict[str, Any]:
-    """The keywords of a kernel as the core takes them."""
+    """The keywords of a kernel as the core takes them; ``resident``: its graph lies on a CUDA device."""
     return {
         "pairs": str(pairs),
         "sparsify": rule(sparsify),
@@ -246,6 +234,7 @@ def kernel_options(
         "accuracy": None if accuracy is None else float(accuracy),
         "memory": memory_limit(memory),
         "device": device,
+        "resident": resident,
     }
 
 

@@ -45,6 +45,8 @@ pub(crate) struct Options {
     memory: Option<u64>,
     #[pyo3(item)]
     device: String,
+    #[pyo3(item)]
+    resident: bool,
 }
 
 impl Options {
@@ -65,12 +67,12 @@ impl Options {
     /// the command line.
     fn resources(&self, py: Python<'_>) -> PyResult<Resources> {
         let route: Route = parse(py, &self.solver)?;
-        let accelerator = match self.device.as_str() {
+        let accelerator = if self.resident {
             // The data lies on a device: there everything is done that can be.
-            "prefer-cuda" => Some(Arc::new(ColumnDevice::if_there_is_one()) as Arc<dyn Accelerator>),
-            name => choice(py, name)?
-                .accelerator()
-                .map_err(|error| Problem::from(qdc_core::Error::from(error)).raise(py))?,
+            Some(Arc::new(ColumnDevice::if_there_is_one()) as Arc<dyn Accelerator>)
+        } else {
+            let device = choice(py, &self.device)?.accelerator();
+            device.map_err(|error| Problem::from(qdc_core::Error::from(error)).raise(py))?
         };
         Ok(Resources { route, memory: self.memory, accelerator, ..stored() })
     }
