@@ -143,7 +143,7 @@ impl Job {
     /// Checks the options and chooses the route.
     #[new]
     fn new(py: Python<'_>, graph: Graph, filter: Filter, options: Options, call: Call) -> PyResult<Self> {
-        let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?);
+        let (recipe, resources) = (options.recipe(py, &filter)?, options.resources(py)?.beside(&graph.0));
         let raised = Arc::clone(&filter.raised);
         let origin = Origin { graph, self_loop: options.self_loop, raised };
         let told = origin.clone();

@@ -314,6 +314,20 @@ fn the_results_of_studies_are_a_folder_whose_cells_train_again_to_the_same_score
     );
     assert!(lines[0].ends_with("published_mean,published_std,diagonal_share,config"), "{csv}");
     assert!(std::fs::read_to_string(here.join("results/table.md")).unwrap().contains("gcn+qdc"));
+    // A folder grows by the cells of another study file, and keeps those it has.
+    let other = "tune csbm:n=80,homophily=0.2,seed=0 --model gcn --trials 1 --max-steps 5 --splits 0-1";
+    json(here, &format!("{other} --space wide --study other.db"));
+    let (alone, both) = (text(here, "table study.db"), text(here, "table results"));
+    assert_eq!(alone, both, "a folder is read as the studies it was made from");
+    text(here, "table results other.db --write results");
+    let grown = std::fs::read_to_string(here.join("results/table.csv")).unwrap();
+    assert_eq!(grown.lines().count(), 4, "{grown}");
+    text(here, "table other.db study.db --write whole");
+    for file in ["table.csv", "table.md"] {
+        let read = |folder: &str| std::fs::read_to_string(here.join(folder).join(file)).unwrap();
+        assert_eq!(read("results"), read("whole").replace("whole/", "results/"));
+    }
+    refused(here, "table results --space paper", 1, "holds no finished trial");
     for line in &lines[1..] {
         let file = line.rsplit(',').next().unwrap();
         let cell: toml::Table = std::fs::read_to_string(here.join(file)).unwrap().parse().unwrap();

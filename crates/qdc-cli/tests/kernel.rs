@@ -174,7 +174,7 @@ fn bad_input_is_refused_with_what_is_wrong_and_leaves_no_file() {
         ("kernel karate -o missing/q.npz", 1, "there is no folder missing"),
         ("kernel karate --rows 30:40 -o q.npz", 2, "30:40"),
         ("kernel karate --rows 0:4 -o q.csv", 2, "a row range is written to a .npz file"),
-        ("kernel karate --sparsify none --memory 1kB -o q.npz", 1, "the limit is"),
+        ("kernel karate --sparsify none --memory 1kB -o q.npz", 1, "are left for it"),
         ("kernel karate --accuracy 0 -o q.npz", 2, "accuracy = 0 is out of range"),
         ("kernel karate --accuracy 1e-3 --tolerance 1e-3 -o q.npz", 2, "cannot be used with"),
         ("kernel karate --solver local -o q.npz", 2, "give --accuracy"),

@@ -87,6 +87,17 @@ fn a_kernel_that_does_not_fit_in_memory_goes_to_disk_and_is_the_same_file() {
 }
 
 #[test]
+fn the_memory_allowed_holds_the_graph_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // The panels take 10.4 MB, the graph of 20,000 vertices and its L 5.4 MB.
+    let kernel =
+        "kernel powerlaw:n=20000,degree=10,seed=1 --filter heat --solver chebyshev --top-k 8 --rows 0:20";
+    json(folder, &format!("{kernel} --threads 1 --memory 16MB -o q.npz"));
+    refused(folder, &format!("{kernel} --threads 1 --memory 12MB -o q.npz"), 1, "besides its graph");
+}
+
+#[test]
 fn a_kernel_made_before_takes_the_place_of_the_models_own_and_gives_the_same_scores() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -151,7 +151,9 @@ pub enum Error {
     },
 
     /// A kernel with what it keeps needs more memory than it may take.
-    #[error("this kernel needs about {needed} bytes of memory, the limit is {limit}")]
+    #[error(
+        "this kernel needs about {needed} bytes of memory besides its graph, and {limit} are left for it"
+    )]
     KernelMemory {
         /// Bytes needed.
         needed: u64,

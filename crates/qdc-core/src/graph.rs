@@ -161,6 +161,14 @@ impl Graph {
         self.self_loops
     }
 
+    /// Bytes of the graph and of its transition matrix, which has the diagonal besides: a column and a value for each
+    /// entry, a pointer for each row.
+    pub fn memory(&self) -> u64 {
+        const ENTRY: u64 = 4 + 8;
+        let (nodes, entries) = (self.nodes() as u64, self.adjacency.entries() as u64);
+        ENTRY * (2 * entries + nodes) + 2 * 8 * nodes
+    }
+
     /// A: symmetric, zero diagonal.
     pub fn adjacency(&self) -> &Csr<f64> {
         &self.adjacency

@@ -23,9 +23,7 @@ pub(crate) fn of_dataset(dataset: &Dataset) -> u64 {
         Features::Sparse(matrix) => 8 * matrix.entries() as u64 + 8 * nodes,
         Features::Dense { values, .. } => 4 * values.len() as u64,
     };
-    // The graph and its transition matrix, each edge in both directions.
-    let graph = 2 * (2 * ENTRY * dataset.graph.edges() as u64 + (ENTRY + 8) * nodes);
-    PROGRAM + features + graph + 4 * nodes * (1 + dataset.splits.len() as u64)
+    PROGRAM + features + dataset.graph.memory() + 4 * nodes * (1 + dataset.splits.len() as u64)
 }
 
 /// The sizes of a dataset, and of the matrices of a model.

@@ -25,6 +25,7 @@ mod significance;
 
 pub use format::Format;
 pub use published::published;
+pub use results::Results;
 pub use searched::Searched;
 pub use significance::{Comparison, holm, sign_flip_test};
 
@@ -70,7 +71,8 @@ pub struct Cell {
     pub test_mean: f64,
     /// Its standard deviation over the splits.
     pub test_std: f64,
-    /// Mean validation score; files of results call it what `qdc train` does.
+    /// Mean validation score over the same splits and seeds; files of results call it what `qdc train` does. With
+    /// several seeds it is not the best of a search any more, so cells of long and short searches compare.
     #[serde(alias = "validation_mean")]
     pub validation: f64,
     /// The number of the trial that is best on validation.
@@ -79,6 +81,9 @@ pub struct Cell {
     pub trials: usize,
     /// How many of them failed.
     pub failed: usize,
+    /// How many of them were given up early, being below the median of the others.
+    #[serde(default)]
+    pub pruned: usize,
     /// What all trials took together.
     pub seconds: f64,
     /// Trials the study is to have.
@@ -185,6 +190,15 @@ impl Table {
         Self::of(columns, cells)
     }
 
+    /// The cells that pass a filter.
+    #[must_use]
+    pub fn only(mut self, filter: &Filter) -> Self {
+        self.cells.retain(|cell| filter.admits(cell));
+        let columns = self.columns.into_iter().map(|column| (column.dataset.clone(), column));
+        let columns = columns.filter(|(dataset, _)| self.cells.iter().any(|cell| cell.dataset == *dataset));
+        Self::of(columns.collect(), self.cells)
+    }
+
     /// The cell of a row and a dataset.
     pub fn cell(&self, row: &Row, dataset: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.row == *row && cell.dataset == dataset)
@@ -246,15 +260,18 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
     let best = best(trials)?;
     let rescored = rescore::scores(&study.attributes, best.number).map(|scores| Summary::of(&scores));
     let number = |key: &str| best.user_attributes.get(key).and_then(Value::as_f64);
-    let (test_mean, test_std, seeds, test) = match rescored {
-        Some(summary) => (summary.test_mean, summary.test_std, summary.seeds, summary.test),
-        None => {
-            let test =
-                best.user_attributes.get("test")?.as_array()?.iter().filter_map(Value::as_f64).collect();
-            (number("test_mean")?, number("test_std")?, 1, test)
-        }
+    let summary = match rescored {
+        Some(summary) => summary,
+        None => Summary {
+            test_mean: number("test_mean")?,
+            test_std: number("test_std")?,
+            validation_mean: best.value?,
+            test: best.user_attributes.get("test")?.as_array()?.iter().filter_map(Value::as_f64).collect(),
+            seeds: 1,
+        },
     };
     let finished = trials.iter().filter(|trial| trial.state.is_finished()).count();
+    let count = |state: State| trials.iter().filter(|trial| trial.state == state).count();
     let usual = format!("{dataset} {model} {space}");
     let record = study.attributes.get(RECORD);
     // Beside a second tower, which sees the graph, an identity does not make the network an MLP.
@@ -268,15 +285,16 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
         name: study.name.clone(),
         experiment: text(HASH).map(str::to_owned),
         metric: text("metric").unwrap_or("accuracy").to_owned(),
-        test_mean,
-        test_std,
-        validation: best.value?,
+        test_mean: summary.test_mean,
+        test_std: summary.test_std,
+        validation: summary.validation_mean,
         trial: best.number,
         trials: finished,
-        failed: trials.iter().filter(|trial| trial.state == State::Failed).count(),
+        failed: count(State::Failed),
+        pruned: count(State::Pruned),
         seconds: trials.iter().filter_map(|trial| trial.user_attributes.get("seconds")?.as_f64()).sum(),
         wanted: study.attributes.get("trials").and_then(Value::as_u64).unwrap_or(finished as u64),
-        seeds,
+        seeds: summary.seeds,
         best: false,
         versus_gcn: None,
         versus_mlp: None,
@@ -286,7 +304,7 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
             .and_then(|kernel| kernel["diagonal_share"].as_f64()),
         nearly_identity: alone && best.user_attributes.get("kernel").is_some_and(nearly_identity),
         published: None,
-        test,
+        test: summary.test,
         splits: record.and_then(|record| record["dataset"]["splits"].as_str()).map(str::to_owned),
         dataset,
     })

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use qdc_lab::Config;
-use qdc_lab::table::{Format, Table};
+use qdc_lab::table::{Format, Results};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -56,7 +56,7 @@ fn the_page_shows_the_table_that_was_written() {
 
 #[test]
 fn the_cells_make_the_table_again_with_every_trial() {
-    let (table, searched) = Table::read_results(&root().join("results")).unwrap();
+    let Results { table, searched, .. } = Results::read(&root().join("results")).unwrap();
     assert_eq!(table.write(Format::Markdown, true), read("results/table.md"));
     for cell in &table.cells {
         let model = cell.row.model.to_string();
@@ -66,9 +66,14 @@ fn the_cells_make_the_table_again_with_every_trial() {
                 (&trial.dataset, &trial.model, &trial.space) == (&cell.dataset, &model, &cell.row.space)
             })
             .collect();
-        assert_eq!(trials.len(), cell.trials - cell.failed, "{}", cell.name);
+        assert_eq!(trials.len(), cell.trials - cell.failed - cell.pruned, "{}", cell.name);
         let best = trials.iter().map(|trial| trial.validation).fold(f64::MIN, f64::max);
-        assert_eq!(best, cell.validation, "{}", cell.name);
+        if cell.seeds == 1 {
+            assert_eq!(best, cell.validation, "{}", cell.name);
+        } else {
+            // Other seeds move it, by a few points on the small graphs.
+            assert!((best - cell.validation).abs() < 0.05, "{}", cell.name);
+        }
         assert_eq!(
             trials.iter().all(|trial| trial.mu.is_some()),
             model.contains("qdc") || model.contains("multiscale") || model.contains("bpdc"),

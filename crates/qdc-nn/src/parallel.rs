@@ -16,8 +16,9 @@ use crate::sparse::ranges;
 /// The rows that are summed one after the other. Graphs with no more vertices have one block.
 pub(crate) const BLOCK: usize = 1 << 16;
 
-/// Multiplications from which on a loop is worth sharing: starting the others takes some ten microseconds.
-const WORTH_SHARING: usize = 1 << 20;
+/// Multiplications from which on a loop is worth sharing, four milliseconds or more of one thread. Below, waking the
+/// others, cold caches and smaller parts cost more than they save (bench/train/RESULTS.md).
+const WORTH_SHARING: usize = 1 << 25;
 
 /// Parts for each thread: rows differ in length, so some parts take longer than others.
 const PARTS: usize = 4;

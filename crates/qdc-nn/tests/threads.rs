@@ -57,7 +57,8 @@ fn timeless(mut trained: Trained<f32>) -> Trained<f32> {
 
 #[test]
 fn a_split_gives_the_same_bytes_on_one_two_and_five_threads() {
-    // More vertices than a block of the sums has; and fewer, with sparse features and all kinds of layers.
+    // More vertices than a block of the sums has; and fewer, with sparse features and all kinds of layers. All are so
+    // wide or dense that loops are shared: 2^25 multiplications and more.
     let large = 70_000;
     let dense = Features::Dense { columns: 9, values: (0..large * 9).map(drawn).collect() };
     let small = 6_000;
@@ -72,16 +73,20 @@ fn a_split_gives_the_same_bytes_on_one_two_and_five_threads() {
     let tower = |kind, widths: &[usize]| Tower { kind, widths: widths.to_vec(), dropout: 0.5 };
     let gat = Kind::Gat { heads: 2, edge_values: EdgeValues::Multiply };
     let cases = [
-        (Architecture::single(tower(Kind::Gcn, &[16, CLASSES])), &dense, vec![matrix(large, 4)]),
-        (Architecture::single(tower(Kind::Gcn, &[64, CLASSES])), &sparse, vec![matrix(small, 9)]),
+        (Architecture::single(tower(Kind::Gcn, &[128, CLASSES])), &dense, vec![matrix(large, 4)]),
+        (Architecture::single(tower(Kind::Gcn, &[512, CLASSES])), &sparse, vec![matrix(small, 12)]),
         (
             Architecture {
-                towers: vec![tower(gat, &[8, 16]), tower(Kind::Gcn, &[64, 16]), tower(Kind::Mlp, &[48, 16])],
+                towers: vec![
+                    tower(gat, &[48, 16]),
+                    tower(Kind::Gcn, &[512, 16]),
+                    tower(Kind::Mlp, &[512, 16]),
+                ],
                 combinator: Some(Combinator::Add),
                 classes: CLASSES,
             },
             &sparse,
-            vec![matrix(small, 5), matrix(small, 12), matrix(small, 3)],
+            vec![matrix(small, 60), matrix(small, 12), matrix(small, 3)],
         ),
     ];
     for (architecture, features, matrices) in cases {

@@ -256,7 +256,8 @@ pub(super) fn open(name: &str, session: &Session) -> Result<Source, Failure> {
 pub(super) fn kernel(source: &Source, window: Window, session: &Session) -> Result<BuiltKernel, Failure> {
     let Window { mu, sigma, epsilon } = window;
     let recipe = Recipe::new(Filter::gaussian(mu, sigma)?).sparsify(Sparsify::epsilon(epsilon)?);
-    Ok(recipe.prepare(source.graph(), &session.resources(), &session.watch)?.build(&session.watch)?)
+    let resources = session.resources().beside(source.graph());
+    Ok(recipe.prepare(source.graph(), &resources, &session.watch)?.build(&session.watch)?)
 }
 
 /// The pattern of L before, and of the kernel after.

@@ -130,7 +130,8 @@ impl Kernel {
         }
         let graph = self.graph.load(session)?.into_graph();
         let started = Started::now();
-        let resources = Resources { route: self.kernel.route(), ..self.device.resources(session)? };
+        let resources =
+            Resources { route: self.kernel.route(), ..self.device.resources(session)? }.beside(&graph);
         let job = recipe.prepare(&graph, &resources, &session.watch)?;
         if let Some(rows) = self.rows {
             let shard = job.rows(rows.clone(), &session.watch)?;

@@ -35,13 +35,12 @@ pub(super) fn beyond_memory(
     if Format::of(output) != Some(Format::SciPy) || nodes == 0 {
         return Ok(None);
     }
-    let fits = |entries: usize| job.memory_with(entries) <= session.memory.0;
     let most = nodes.saturating_mul(recipe.sparsify.most_in_row(nodes));
-    if fits(most) {
+    if job.fits(most) {
         return Ok(None);
     }
     let entries = job.expected_entries(&session.watch)?;
-    Ok((!fits(entries)).then(|| entries as f64 / nodes as f64))
+    Ok((!job.fits(entries)).then(|| entries as f64 / nodes as f64))
 }
 
 /// Makes the kernel range by range into its file.
@@ -52,7 +51,7 @@ pub(super) fn build(
     output: &Path,
     session: &Session,
 ) -> Result<KernelReport, Failure> {
-    let share = session.memory.0 / SHARE;
+    let share = job.memory().unwrap_or(session.memory.0) / SHARE;
     let fitting = (share as f64
         / (job.memory_with(1).saturating_sub(job.memory_with(0)) as f64 * entries_per_row))
         as usize;

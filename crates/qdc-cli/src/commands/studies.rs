@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use qdc_core::{Metric, defaults};
-use qdc_lab::table::{Filter, Searched, Table};
+use qdc_lab::table::{Filter, Results, Searched, Table};
 use qdc_plot::figures::{TrialPoint, chosen};
 use qdc_plot::report::Window;
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 /// Whether an argument is a folder of `qdc table --write`.
-fn is_results(input: &str) -> bool {
+pub(super) fn is_results(input: &str) -> bool {
     Path::new(input).join("table.csv").is_file()
 }
 
@@ -60,9 +60,9 @@ impl Studies {
         }
         let mut table = Table::read(&mut storages, &Filter::default())?;
         for folder in folders {
-            let (more, found) = Table::read_results(folder.as_ref())?;
-            table = table.merged(more);
-            searched.extend(found);
+            let results = Results::read(folder.as_ref())?;
+            table = table.merged(results.table);
+            searched.extend(results.searched);
         }
         let mut seen = HashSet::new();
         datasets.retain(|name| seen.insert(name.clone()));

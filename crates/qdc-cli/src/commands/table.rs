@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use qdc_lab::table::{Filter, Format, Table as Made};
+use qdc_lab::table::{Filter, Format, Results, Table as Made};
 
+use super::studies::is_results;
 use super::study::open_existing;
 use crate::failure::Failure;
 use crate::output;
@@ -13,7 +14,7 @@ use crate::session::Session;
 /// Make the table of models and datasets from study files
 #[derive(Debug, Args)]
 pub(crate) struct Table {
-    /// Study files or postgresql:// addresses
+    /// Study files, postgresql:// addresses, or folders of --write, whose cells are taken as they are
     #[arg(value_name = "STUDY", required = true)]
     studies: Vec<String>,
     /// Put other numbers beside ours
@@ -51,12 +52,19 @@ enum Written {
 
 impl Table {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
-        let mut storages = Vec::new();
+        let (mut storages, mut earlier) = (Vec::new(), Vec::new());
         for address in &self.studies {
-            storages.push(open_existing(address, session)?);
+            if is_results(address) {
+                earlier.push(Results::read(address.as_ref())?);
+            } else {
+                storages.push(open_existing(address, session)?);
+            }
         }
         let filter = Filter { space: self.space.clone(), study: self.study_name.clone() };
-        let table = Made::read(&mut storages, &filter)?;
+        let mut table = Made::read(&mut storages, &filter)?;
+        for results in &earlier {
+            table = table.merged(results.table.clone().only(&filter));
+        }
         if table.cells.is_empty() {
             return Err(Failure::new(format!(
                 "{} holds no finished trial of qdc tune",
@@ -64,7 +72,7 @@ impl Table {
             )));
         }
         if let Some(folder) = &self.write {
-            let files = table.write_results(&mut storages, folder)?;
+            let files = table.write_results(&mut storages, &earlier, folder)?;
             session.watch.note(&format!("{} cells written to {}", files.len() - 2, folder.display()));
         }
         let format = match self.format {

@@ -222,6 +222,16 @@ impl Job {
         Ok((expected as usize).min(most))
     }
 
+    /// The bytes that the job may take; `None`: no limit.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
+    /// Whether [`Job::build`] stays within the memory allowed if so many entries are kept.
+    pub fn fits(&self, entries: usize) -> bool {
+        self.memory.is_none_or(|limit| self.memory_with(entries) <= limit)
+    }
+
     /// The bytes that [`Job::build`] takes if so many entries are kept.
     pub fn memory_with(&self, entries: usize) -> u64 {
         let known = kept_bytes(self.recipe.sparsify, self.nodes, self.nodes);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{Accelerator, Route};
 use crate::hash::ContentHash;
-use crate::{Spectrum, Transition, Watch};
+use crate::{Graph, Spectrum, Transition, Watch};
 
 /// What a job may use; none of it changes which kernel is made.
 ///
@@ -18,7 +18,7 @@ use crate::{Spectrum, Transition, Watch};
 pub struct Resources {
     /// The route; `Auto` picks the cheapest that fits, and the report says why.
     pub route: Route,
-    /// The bytes of memory the work may take. `None`: no limit.
+    /// The bytes of memory the work may take besides the graph and its transition matrix. `None`: no limit.
     pub memory: Option<u64>,
     /// Where eigenpairs come from, for the routes that need them.
     pub spectra: Spectra,
@@ -30,6 +30,12 @@ impl Resources {
     /// Eigenpairs computed before, and nothing else.
     pub fn given(spectrum: Spectrum) -> Self {
         Self { spectra: Spectra::Given(spectrum), ..Self::default() }
+    }
+
+    /// The same with what a graph and its transition matrix leave of the memory: where the limit is one for all
+    /// that a program holds.
+    pub fn beside(self, graph: &Graph) -> Self {
+        Self { memory: self.memory.map(|limit| limit.saturating_sub(graph.memory())), ..self }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table as a folder: `table.csv`, `table.md`, and for each cell a file that `qdc train --config` repeats.
 //!
-//! The files of the cells hold the table whole: [`Table::read_results`] makes it again from them, with what came
-//! of every trial, so that the studies themselves need not be kept.
+//! The files of the cells hold the table whole: [`Results::read`] makes it again from them, with what came of
+//! every trial, so that the studies themselves need not be kept, and a folder grows by the cells of new studies.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::format::quoted;
 use super::{Cell, Column, Format, Searched, Table};
 use crate::config::Config;
+use crate::scores::Summary;
 use crate::tune::identity::{HASH, RECORD};
 use crate::tune::rescore;
 use crate::{Error, Scores};
@@ -28,13 +29,15 @@ impl Table {
     /// Writes the results into `folder`: `table.csv`, `table.md` and `cells/*.toml`; gives the files written.
     ///
     /// A cell's file is the configuration of its best trial with what came of it: scores of every split and
-    /// seed, the experiment's hash, trials, device and seconds. `storages` are those the table was read from.
+    /// seed, the experiment's hash, trials, device and seconds. `storages` and `earlier` are what the table was
+    /// made from.
     ///
     /// # Errors
     /// If a storage cannot be read or a file cannot be written.
     pub fn write_results(
         &self,
         storages: &mut [Box<dyn Storage>],
+        earlier: &[Results],
         folder: &Path,
     ) -> Result<Vec<PathBuf>, Error> {
         let (mut csv, mut files) = (COLUMNS.to_owned(), Vec::new());
@@ -43,7 +46,16 @@ impl Table {
             .map_err(|source| qdc_data::Error::Write { path: cells.clone(), source })?;
         for cell in &self.cells {
             let file = cells.join(format!("{}.toml", file_name(cell)));
-            let config = self.configuration(cell, storages, &file)?;
+            let mut config = match self.recorded(cell, storages)? {
+                Some(config) => config,
+                None => kept(cell, earlier)?,
+            };
+            let result = config.result.get_or_insert_default();
+            let Value::Object(fields) = json!(cell) else { unreachable!("a cell has fields") };
+            fields.into_iter().for_each(|(name, value)| result[name] = value);
+            result["validation_mean"] = result["validation"].take();
+            result["command"] = json!(format!("qdc train --config {}", file.display()));
+            config.result = config.result.map(without_nulls);
             put(&file, &config.to_toml())?;
             csv += &line(cell, &file);
             files.push(file);
@@ -56,40 +68,8 @@ impl Table {
         Ok(files)
     }
 
-    /// Reads a folder of [`Table::write_results`]: the table, and what the trials of every cell came to.
-    ///
-    /// # Errors
-    /// If the folder or one of its cells cannot be read.
-    pub fn read_results(folder: &Path) -> Result<(Self, Vec<Searched>), Error> {
-        let cells = folder.join("cells");
-        let unreadable = |source| qdc_data::Error::Read { path: cells.clone(), source };
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(&cells).map_err(unreadable)? {
-            files.push(entry.map_err(unreadable)?.path());
-        }
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-        files.sort();
-        let (mut columns, mut table, mut searched) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for file in files {
-            let wrong = |problem: String| Error::Configuration { path: file.clone(), problem };
-            let result = Config::read(&file)?.result.ok_or_else(|| wrong("it has no [result]".into()))?;
-            let cell: Cell = part(&result).map_err(wrong)?;
-            let column: Column = part(&result["graph"]).map_err(wrong)?;
-            columns.insert(column.dataset.clone(), column);
-            let trials: Trials = part(&result["search"]).map_err(wrong)?;
-            searched.extend(trials.searched(&cell));
-            table.push(cell);
-        }
-        Ok((Self::of(columns, table), searched))
-    }
-
-    /// The best trial of a cell, ready to be trained again, and what came of it.
-    fn configuration(
-        &self,
-        cell: &Cell,
-        storages: &mut [Box<dyn Storage>],
-        file: &Path,
-    ) -> Result<Config, Error> {
+    /// The configuration of a cell's best trial and what came of it, if a storage has the study.
+    fn recorded(&self, cell: &Cell, storages: &mut [Box<dyn Storage>]) -> Result<Option<Config>, Error> {
         for storage in storages {
             let Some((study, trials)) = recorded(cell, &mut **storage)? else { continue };
             let Some(trial) = trials.iter().find(|trial| trial.number == cell.trial) else { continue };
@@ -99,21 +79,71 @@ impl Table {
                 None => (attribute::<Vec<Scores>>(trial, "scores").unwrap_or_default(), 1),
             };
             config.seeds = Some(seeds);
-            let mut result = json!(cell);
-            result["validation_mean"] = result["validation"].take();
-            result["graph"] = json!(self.columns.iter().find(|column| column.dataset == cell.dataset));
-            result["device"] = json!(attribute::<String>(trial, "device"));
-            result["version"] =
-                study.attributes.get(RECORD).map_or(Value::Null, |record| record["version"].clone());
-            result["command"] = json!(format!("qdc train --config {}", file.display()));
-            result["splits"] = json!(scores);
-            result["search"] = json!(Trials::of(&Searched::of_study(&study, &trials)));
-            config.result = Some(without_nulls(result));
-            return Ok(config);
+            config.result = Some(json!({
+                "graph": self.columns.iter().find(|column| column.dataset == cell.dataset),
+                "device": attribute::<String>(trial, "device"),
+                "version": study.attributes.get(RECORD).map_or(Value::Null, |record| record["version"].clone()),
+                "splits": scores,
+                "search": Trials::of(&Searched::of_study(&study, &trials)),
+            }));
+            return Ok(Some(config));
         }
-        let problem = format!("trial {} is gone", cell.trial);
-        Err(Error::Trial { storage: format!("study '{}'", cell.name), problem })
+        Ok(None)
     }
+}
+
+/// A folder of results as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// Its table.
+    pub table: Table,
+    /// What the trials of every cell came to.
+    pub searched: Vec<Searched>,
+    /// The file of each cell, in no order.
+    files: Vec<(Cell, Config)>,
+}
+
+impl Results {
+    /// Reads a folder of [`Table::write_results`].
+    ///
+    /// # Errors
+    /// If the folder or one of its cells cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, Error> {
+        let cells = folder.join("cells");
+        let unreadable = |source| qdc_data::Error::Read { path: cells.clone(), source };
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(&cells).map_err(unreadable)? {
+            paths.push(entry.map_err(unreadable)?.path());
+        }
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        paths.sort();
+        let (mut columns, mut files, mut searched) = (BTreeMap::new(), Vec::new(), Vec::new());
+        for path in paths {
+            let wrong = |problem: String| Error::Configuration { path: path.clone(), problem };
+            let config = Config::read(&path)?;
+            let result = config.result.as_ref().ok_or_else(|| wrong("it has no [result]".into()))?;
+            let mut cell: Cell = part(result).map_err(wrong)?;
+            let scores: Vec<Scores> = part(&result["splits"]).map_err(wrong)?;
+            cell.validation = Summary::of(&scores).validation_mean;
+            let column: Column = part(&result["graph"]).map_err(wrong)?;
+            columns.insert(column.dataset.clone(), column);
+            let trials: Trials = part(&result["search"]).map_err(wrong)?;
+            searched.extend(trials.searched(&cell));
+            files.push((cell, config));
+        }
+        let table = Table::of(columns, files.iter().map(|file| file.0.clone()).collect());
+        Ok(Self { table, searched, files })
+    }
+}
+
+/// The file of a cell that an earlier folder holds.
+fn kept(cell: &Cell, earlier: &[Results]) -> Result<Config, Error> {
+    let mut files = earlier.iter().flat_map(|results| &results.files);
+    let same = |file: &&(Cell, Config)| file.0.name == cell.name && file.0.experiment == cell.experiment;
+    files.find(same).map(|file| file.1.clone()).ok_or_else(|| {
+        let problem = format!("trial {} is gone", cell.trial);
+        Error::Trial { storage: format!("study '{}'", cell.name), problem }
+    })
 }
 
 /// The finished trials of a cell by columns, which a file holds in few lines. A column that not all trials have
