@@ -1,4 +1,4 @@
-//! Saved models, shards and potentials, each made whole by the program and then spoiled.
+//! Saved models, shards, kernels, results and potentials, each made whole by the program and then spoiled.
 
 use std::path::Path;
 use std::process::Command;
@@ -132,6 +132,8 @@ pub(super) fn cases() -> Vec<Case> {
         ));
     }
 
+    cases.extend(kernels(folder.path()));
+    cases.extend(results(folder.path()));
     for text in ["", "x", "1 2 3", "nan", "\u{1b}[2J"] {
         cases.push(Case::file(
             format!("potential {text:?}"),
@@ -139,6 +141,63 @@ pub(super) fn cases() -> Vec<Case> {
             text,
             "dynamics karate --equation schrodinger --from 0 --times 1 --potential FILE",
         ));
+    }
+    cases
+}
+
+/// Kernels made before, which training maps into memory.
+fn kernels(folder: &Path) -> Vec<Case> {
+    qdc(folder, "kernel karate -o kernel.npz -q");
+    qdc(folder, "kernel cycle:5 -o small.npz -q");
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    let train = "train karate --model gcn+qdc --splits 0 --max-steps 2 --kernel FILE";
+    let case = |name: String, bytes: Vec<u8>| Case::file(name, "kernel.npz", bytes, train);
+    let whole = read("kernel.npz");
+    let mut cases = vec![case("kernel of another graph".into(), read("small.npz"))];
+    cases.extend(cuts(&whole, 12).map(|(cut, bytes)| case(format!("kernel cut at {cut}"), bytes)));
+    // The first bytes of every member's data: its checksum tells.
+    let headers = whole.windows(6).enumerate().filter(|(_, bytes)| bytes == b"\x93NUMPY").map(|(at, _)| at);
+    for (member, at) in headers.enumerate() {
+        for place in [at, at + 8, at + 16, at + 128] {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 0xff;
+            cases.push(case(format!("kernel with member {member} wrong at {place}"), bytes));
+        }
+    }
+    cases
+}
+
+/// A folder of results with a cell that says something else than it should.
+fn results(folder: &Path) -> Vec<Case> {
+    let search = "tune csbm:n=40,seed=0 --model mlp --trials 1 --max-steps 2 --splits 0-1 --study study.db -q";
+    qdc(folder, search);
+    qdc(folder, "table study.db --write results -q");
+    let read = |name: &str| std::fs::read_to_string(folder.join("results").join(name)).unwrap();
+    let table = read("table.csv");
+    let file = table.trim_end().rsplit(',').next().unwrap().trim_matches('"').to_owned();
+    let cell = std::fs::read_to_string(folder.join(&file)).unwrap();
+    let mut cases = Vec::new();
+    for (name, from, to) in [
+        ("without a model", "model = \"mlp\"", ""),
+        ("without its score", "test_mean", "test_meen"),
+        ("without its graph", "[result.graph]", "[result.grabh]"),
+        ("with a score that is text", "validation_mean = ", "validation_mean = \"\u{1b}[2J\" #"),
+        ("with scores that are no list", "validation = [", "validation = 7 # ["),
+        ("with a negative split", "split = 0", "split = -1"),
+        ("with escapes", "[hyperparameters]", "[\u{1b}[2J]"),
+        ("that is cut", "[result.search]", "[result.search"),
+    ] {
+        let changed = cell.replace(from, to);
+        assert_ne!(changed, cell, "{name}: the cell does not hold {from}");
+        for command in ["table results", "report results -o page.html"] {
+            let files = [("results/table.csv".to_owned(), table.clone()), (file.clone(), changed.clone())];
+            cases.push(Case {
+                name: format!("{command}: a cell {name}"),
+                files: files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect(),
+                arguments: command.into(),
+                expected: Expected::Refused,
+            });
+        }
     }
     cases
 }
