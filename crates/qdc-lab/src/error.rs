@@ -304,7 +304,8 @@ impl Error {
                 Some("qdc space show paper --model gcn+qdc shows one that works".into())
             }
             Self::Configuration { .. } => Some(
-                "name a model that qdc train --save wrote, or a file of a run as docs/guides/train.md shows"
+                "name a model that qdc train --save wrote, a cell that qdc table --write wrote, or a file of a run as \
+                 docs/guides/train.md shows"
                     .into(),
             ),
             Self::Network(error) => error.hint(),
