@@ -126,10 +126,13 @@ fn quiet_silences_warnings_and_too_many_threads_are_capped_with_one() {
 }
 
 #[test]
-fn a_misspelt_dataset_is_answered_with_the_one_meant() {
-    for (arguments, meant) in
-        [("data show corra", "did you mean cora?"), ("kernel pubmd -o q.npz", "pubmed?")]
-    {
+fn a_misspelt_graph_is_answered_with_the_one_meant() {
+    for (arguments, meant) in [
+        ("data show corra", "did you mean cora?"),
+        ("kernel pubmd -o q.npz", "pubmed?"),
+        ("kernel kerate -o q.npz", "did you mean karate?"),
+        ("kernel powrlaw:n=10,degree=2 -o q.npz", "did you mean powerlaw?"),
+    ] {
         let (_, _, stderr) = ending(arguments);
         assert!(stderr.contains(meant), "{stderr}");
     }

@@ -210,7 +210,7 @@ impl Error {
             }
             Self::UnknownGraph { name } => Some(format!(
                 "{}a graph is a dataset ({}), a generator ({}), or a file (.npz, .mtx, .csv, .tsv)",
-                did_you_mean(name, &NAMES),
+                did_you_mean(family(name), &[&NAMES[..], &GENERATORS.map(family)].concat()),
                 NAMES.join(", "),
                 GENERATORS.join(", ")
             )),
@@ -260,6 +260,11 @@ fn size(bytes: u64) -> String {
         10_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
+}
+
+/// What comes before the numbers of a generator.
+fn family(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(family, _)| family)
 }
 
 /// "did you mean ...?" where a known name is a few letters away.
