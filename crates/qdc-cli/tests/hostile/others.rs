@@ -169,7 +169,8 @@ fn kernels(folder: &Path) -> Vec<Case> {
 
 /// A folder of results with a cell that says something else than it should.
 fn results(folder: &Path) -> Vec<Case> {
-    let search = "tune csbm:n=40,seed=0 --model mlp --trials 1 --max-steps 2 --splits 0-1 --study study.db -q";
+    let search =
+        "tune csbm:n=40,seed=0 --model mlp --trials 1 --max-steps 2 --splits 0-1 --study study.db -q";
     qdc(folder, search);
     qdc(folder, "table study.db --write results -q");
     let read = |name: &str| std::fs::read_to_string(folder.join("results").join(name)).unwrap();
