@@ -128,7 +128,8 @@ def kernel(
         take the route ``"local"``, which makes the large entries of graphs with millions of vertices; the report
         says what error was measured.
     ``memory``
-        bytes that dense routes may take; more is a ``MemoryLimitError``.
+        bytes that the graph, its transition matrix and the work on the kernel may take together; more is a
+        ``MemoryLimitError``.
     ``device``
         ``"cuda"`` makes the columns of a polynomial, or those of eigenpairs, on a CUDA device, ``"auto"`` where there
         is one and it gains.
