@@ -37,9 +37,11 @@ fn every_cell_of_the_table_has_a_file_with_its_numbers() {
         let splits = result["splits"].as_array().unwrap();
         let seeds: usize = field("seeds").parse().unwrap();
         assert_eq!(splits.len(), 10 * seeds, "{line}");
-        let mean =
-            splits.iter().map(|split| split["test"].as_f64().unwrap()).sum::<f64>() / splits.len() as f64;
-        assert!((mean - result["test_mean"].as_f64().unwrap()).abs() < 1e-12, "{line}");
+        for (name, mean) in [("test", "test_mean"), ("validation", "validation_mean")] {
+            let sum: f64 = splits.iter().map(|split| split[name].as_f64().unwrap()).sum();
+            let recorded = result[mean].as_f64().unwrap();
+            assert!((sum / splits.len() as f64 - recorded).abs() < 1e-12, "{mean} of {line}");
+        }
         cells += 1;
     }
     let files = std::fs::read_dir(root().join("results/cells")).unwrap().count();
@@ -70,9 +72,6 @@ fn the_cells_make_the_table_again_with_every_trial() {
         let best = trials.iter().map(|trial| trial.validation).fold(f64::MIN, f64::max);
         if cell.seeds == 1 {
             assert_eq!(best, cell.validation, "{}", cell.name);
-        } else {
-            // Other seeds move it, by a few points on the small graphs.
-            assert!((best - cell.validation).abs() < 0.05, "{}", cell.name);
         }
         assert_eq!(
             trials.iter().all(|trial| trial.mu.is_some()),
