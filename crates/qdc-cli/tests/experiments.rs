@@ -327,6 +327,16 @@ fn the_results_of_studies_are_a_folder_whose_cells_train_again_to_the_same_score
         let read = |folder: &str| std::fs::read_to_string(here.join(folder).join(file)).unwrap();
         assert_eq!(read("results"), read("whole").replace("whole/", "results/"));
     }
+    // Of two copies of a study the longer one stays with its own trials, here the folder's.
+    std::fs::copy(here.join("other.db"), here.join("shorter.db")).unwrap();
+    json(here, &format!("{} --space wide --study other.db", other.replace("--trials 1", "--trials 2")));
+    text(here, "table results other.db --write results");
+    text(here, "table results shorter.db --write results");
+    let cells = std::fs::read_dir(here.join("results/cells")).unwrap();
+    let texts = cells.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
+    let longer: toml::Table =
+        texts.filter(|text| text.contains("model = \"gcn\"")).last().unwrap().parse().unwrap();
+    assert_eq!(longer["result"]["search"]["validation"].as_array().unwrap().len(), 2);
     refused(here, "table results --space paper", 1, "holds no finished trial");
     for line in &lines[1..] {
         let file = line.rsplit(',').next().unwrap();

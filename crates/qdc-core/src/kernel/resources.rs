@@ -32,8 +32,8 @@ impl Resources {
         Self { spectra: Spectra::Given(spectrum), ..Self::default() }
     }
 
-    /// The same with what a graph and its transition matrix leave of the memory: where the limit is one for all
-    /// that a program holds.
+    /// The same, with the bytes of a graph and of its transition matrix taken off the memory: for a limit that
+    /// includes them.
     pub fn beside(self, graph: &Graph) -> Self {
         Self { memory: self.memory.map(|limit| limit.saturating_sub(graph.memory())), ..self }
     }

@@ -231,13 +231,15 @@ fn line(cell: &Cell, file: &Path) -> String {
     fields.join(",") + "\n"
 }
 
-/// The study of a cell and its trials, if a storage holds them.
+/// The study of a cell and its trials, if a storage holds all of them; a shorter copy of the study is passed over.
 fn recorded(cell: &Cell, storage: &mut dyn Storage) -> Result<Option<(StudyRecord, Vec<Trial>)>, Error> {
     for study in storage.studies()? {
         let hash = study.attributes.get(HASH).and_then(Value::as_str);
         if study.name == cell.name && hash == cell.experiment.as_deref() {
             let trials = storage.trials(study.id, 0, &[])?;
-            return Ok(Some((study, trials)));
+            if trials.iter().filter(|trial| trial.state.is_finished()).count() == cell.trials {
+                return Ok(Some((study, trials)));
+            }
         }
     }
     Ok(None)
