@@ -10,7 +10,7 @@ for argument in "$@"; do
 done
 case "$crate" in
   qdc_data | qdc_tune | qdc_lab | flate2 | serde_json | toml* | safetensors | archive | configuration | dataset | edge_list | \
-  generator | market | model | pickle | scipy | shard | spectrum | study) exec "$rustc" "$@" ;;
+  generator | kernel | market | model | pickle | scipy | shard | spectrum | study) exec "$rustc" "$@" ;;
 esac
 plain=()
 for argument in "$@"; do

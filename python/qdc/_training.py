@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any, Literal
 
@@ -82,11 +82,13 @@ def tune(
     *,
     trials: int = 250,
     space: str = "paper",
+    start: Iterable[Mapping[str, Any]] = (),
     study: str | PathLike[str] | None = None,
     jobs: int | None = None,
     batch: int = 4,
     seed: int = 0,
     seeds: int = 1,
+    finalists: int = 1,
     ensemble: int | None = None,
     splits: Iterable[int] | None = None,
     max_steps: int | None = None,
@@ -104,12 +106,14 @@ def tune(
 ) -> Report:
     """Searches the hyper-parameters of a model for the best validation accuracy over the splits.
 
-    ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. ``study`` names an SQLite file in Optuna's
+    ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. The points of ``start`` are tried
+    first, such as ``[{}, {"mu": 0.9}]``: the defaults, and the defaults but for mu. ``study`` names an SQLite file in Optuna's
     own schema (``optuna.load_study`` opens it; the same call resumes it), or, where the package was built with the
     feature ``postgres``, ``postgresql://user@host/database``; without one the search lives in memory. ``jobs``
     trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
     ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
-    scores the best trial with that many seeds in the end; ``ensemble=K`` asks the K best trials together
+    scores the best trial with that many seeds in the end, ``finalists`` the N best of them, so that the mean
+    validation over the seeds decides which is the best; ``ensemble=K`` asks the K best trials together
     (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial begins.
     Ctrl-C leaves the finished trials in the study. ``batch_nodes``, ``metric``, ``memory`` and ``device`` as in
     ``train``; a trial that does not fit in memory is recorded as failed, and the search goes on.
@@ -118,7 +122,7 @@ def tune(
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
     """
     read = as_dataset(dataset, data_dir)
-    searched = (trials, space, batch, seed, seeds, ensemble, sampler, prune, budget)
+    searched = (trials, space, start, batch, seed, seeds, finalists, ensemble, sampler, prune, budget)
     settings = search_settings(*searched, splits, max_steps, batch_nodes, metric, memory, device)
     search = _core.Search(read._core, model, settings)
     at_once = None if jobs is None else whole("jobs", jobs, at_least=1)
@@ -128,9 +132,11 @@ def tune(
 def search_settings(
     trials: int,
     space: str,
+    start: Iterable[Mapping[str, Any]],
     batch: int,
     seed: int,
     seeds: int,
+    finalists: int,
     ensemble: int | None,
     sampler: Sampler,
     prune: bool,
@@ -146,9 +152,11 @@ def search_settings(
     return {
         "trials": whole("trials", trials, at_least=1),
         "space": (space, _core.space_file(space)),
+        "start": [as_text(point) for point in start],
         "batch": whole("batch", batch, at_least=1),
         "seed": whole("seed", seed),
         "seeds": whole("seeds", seeds, at_least=1),
+        "finalists": whole("finalists", finalists, at_least=1),
         "ensemble": 0 if ensemble is None else whole("ensemble", ensemble, at_least=2),
         "splits": None if splits is None else list(splits),
         "max_steps": None if max_steps is None else whole("max_steps", max_steps, at_least=1),
@@ -172,6 +180,6 @@ def as_dataset(dataset: Dataset | str, data_dir: str | PathLike[str] | None) -> 
     return dataset if isinstance(dataset, Dataset) else load(dataset, data_dir)
 
 
-def as_text(hyperparameters: dict[str, Any]) -> list[tuple[str, str]]:
+def as_text(hyperparameters: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Hyper-parameters as ``--set`` takes them."""
     return [(name, str(value)) for name, value in hyperparameters.items()]

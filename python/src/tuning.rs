@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     #[pyo3(item)]
     seeds: u64,
     #[pyo3(item)]
+    finalists: usize,
+    #[pyo3(item)]
     ensemble: usize,
     #[pyo3(item)]
     splits: Option<Vec<usize>>,
@@ -55,6 +57,8 @@ pub(crate) struct Settings {
     sampler: String,
     #[pyo3(item)]
     prune: bool,
+    #[pyo3(item)]
+    start: Vec<Vec<(String, String)>>,
     #[pyo3(item)]
     budget: Option<f64>,
     #[pyo3(item)]
@@ -96,7 +100,8 @@ impl Search {
             (name, Some(text)) => SearchSpace::from_toml(name, text, model),
             (name, None) => SearchSpace::named(name, model),
         };
-        let space = space.map_err(raise)?;
+        let mut space = space.map_err(raise)?;
+        settings.start.iter().try_for_each(|point| space.begin_at(point)).map_err(raise)?;
         let sampler = match settings.sampler.as_str() {
             "tpe" => Sampler::Tpe,
             "tpe-multivariate" => Sampler::TpeMultivariate,
@@ -189,7 +194,7 @@ impl Checked {
         pool: &'a ThreadPool,
         workers: Option<&'a dyn Workers>,
     ) -> Result<tune::Search<'a>, qdc_lab::Error> {
-        let Settings { trials, batch, seed, seeds, ensemble, memory, prune, .. } = self.settings;
+        let Settings { trials, batch, seed, seeds, finalists, ensemble, memory, prune, .. } = self.settings;
         Ok(tune::Search {
             dataset: &self.dataset,
             source: None,
@@ -198,6 +203,7 @@ impl Checked {
             trials: self.space.trials(trials),
             seed,
             seeds,
+            finalists,
             ensemble,
             batch,
             jobs: pool.current_num_threads().min(batch as usize),

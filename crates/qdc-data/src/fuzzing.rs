@@ -34,6 +34,19 @@ pub fn scipy(bytes: &[u8]) {
     }
 }
 
+/// Maps a kernel made before, as training does: its links are those that a reader finds.
+///
+/// # Panics
+/// If they are not.
+pub fn kernel(bytes: &[u8]) {
+    let path = std::env::temp_dir().join("fuzz.npz");
+    let Ok(mapped) = matrix::from_bytes::mapped(&path, bytes, BUDGET) else { return };
+    if let Ok(read) = matrix::from_bytes::scipy(&path, bytes, BUDGET) {
+        assert_eq!((mapped.rows(), mapped.columns()), (read.rows(), read.columns()));
+        assert_eq!((mapped.pointers(), mapped.indices()), (read.pointers(), read.indices()));
+    }
+}
+
 /// Reads a Matrix Market file.
 pub fn market(bytes: &[u8]) {
     let _ = matrix::from_bytes::market(Path::new("fuzz.mtx"), bytes, BUDGET);
@@ -130,6 +143,10 @@ mod tests {
     #[test]
     fn the_unchanged_files_are_read() {
         assert!(registry::from_bytes::pickle(Path::new("p"), &pickled_matrix(), BUDGET).is_ok());
+        let written = file("m.npz", |path| matrix::write(path, &sample()).unwrap());
+        let place = std::env::temp_dir().join("m.npz");
+        let mapped = matrix::from_bytes::mapped(&place, &written, BUDGET).unwrap();
+        assert_eq!(mapped, sample().map(|value| value as f32));
     }
 
     proptest! {
@@ -144,7 +161,9 @@ mod tests {
             let bytes = changed(&written, &changes);
             archive(&bytes);
             dataset(&bytes);
-            scipy(&changed(&file("m.npz", |path| matrix::write(path, &sample()).unwrap()), &changes));
+            let matrix = changed(&file("m.npz", |path| matrix::write(path, &sample()).unwrap()), &changes);
+            scipy(&matrix);
+            kernel(&matrix);
         }
 
         #[test]

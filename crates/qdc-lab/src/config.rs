@@ -21,8 +21,8 @@ use std::path::Path;
 
 use qdc_core::{Metric, Route};
 use qdc_data::Budget;
+use qdc_tune::Trial;
 use qdc_tune::storage::{Storage, StudyRecord};
-use qdc_tune::{State, Trial};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -30,6 +30,7 @@ use serde_json::Value as Json;
 use crate::hyperparameters::Name;
 use crate::model::{NetworkKind, RewiringKind, Tower};
 use crate::tune::identity::RECORD;
+use crate::tune::rescore::best;
 use crate::{Error, Hyperparameters, Model, Patience, TowerReport};
 
 /// A run, as far as it is written down; what is missing has its default.
@@ -262,7 +263,7 @@ impl Config {
         let trials = storage.trials(study.id, 0, &[])?;
         let trial = match number {
             Some(number) => trials.iter().find(|trial| trial.number == number),
-            None => best(&trials),
+            None => best(&study.attributes, trials.iter()),
         };
         let Some(trial) = trial else {
             return Err(wrong(number.map_or_else(
@@ -316,13 +317,6 @@ impl Config {
 
 fn storage_name(study: Option<&str>) -> String {
     study.map_or_else(|| "the study".to_owned(), |name| format!("study '{name}'"))
-}
-
-/// The complete trial of the best value; of equals the oldest.
-pub(crate) fn best(trials: &[Trial]) -> Option<&Trial> {
-    let value = |trial: &Trial| trial.value.unwrap_or(f64::NEG_INFINITY);
-    let complete = trials.iter().filter(|trial| trial.state == State::Complete);
-    complete.reduce(|best, trial| if value(best) >= value(trial) { best } else { trial })
 }
 
 /// The `--device` that repeats what a record says a training was computed on.

@@ -117,6 +117,9 @@ pub struct SearchIdentity {
     /// Entries that attention may weigh; trials with more are failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention_limit: Option<usize>,
+    /// Points that were tried first, because they were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub start: Vec<BTreeMap<String, Json>>,
 }
 
 /// All that decides a result.

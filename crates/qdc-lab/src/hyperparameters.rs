@@ -104,6 +104,12 @@ impl Hyperparameters {
         self.values.get(&Name::read(name, &self.model).ok()?.0)
     }
 
+    /// The value that counts for a name: a tower's own or, where it has none of its own, that of all towers.
+    pub fn in_force(&self, name: &str) -> Option<&Value> {
+        let (name, _) = Name::read(name, &self.model).ok()?;
+        self.values.get(&name).or_else(|| self.values.get(&Name { tower: None, ..name }))
+    }
+
     /// Every name that is set and its value, as they are written in files: in alphabetical order.
     pub fn written(&self) -> BTreeMap<String, Value> {
         self.values.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()

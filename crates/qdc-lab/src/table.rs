@@ -11,7 +11,6 @@ use qdc_tune::{State, Trial};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::best;
 use crate::rewiring::NEARLY_NOTHING;
 use crate::tune::identity::{HASH, RECORD};
 use crate::tune::rescore;
@@ -84,6 +83,12 @@ pub struct Cell {
     /// How many of them were given up early, being below the median of the others.
     #[serde(default)]
     pub pruned: usize,
+    /// How many of the best trials were scored with these seeds, before their validation decided.
+    #[serde(default)]
+    pub finalists: usize,
+    /// How many points the search was told to begin at.
+    #[serde(default)]
+    pub started: usize,
     /// What all trials took together.
     pub seconds: f64,
     /// Trials the study is to have.
@@ -257,7 +262,7 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
     let dataset = text("dataset")?.to_owned();
     let model: Model = text("model")?.parse().ok()?;
     let space = text("space").unwrap_or("unknown").to_owned();
-    let best = best(trials)?;
+    let best = rescore::best(&study.attributes, trials.iter())?;
     let rescored = rescore::scores(&study.attributes, best.number).map(|scores| Summary::of(&scores));
     let number = |key: &str| best.user_attributes.get(key).and_then(Value::as_f64);
     let summary = match rescored {
@@ -292,6 +297,8 @@ fn cell(study: &StudyRecord, trials: &[Trial]) -> Option<Cell> {
         trials: finished,
         failed: count(State::Failed),
         pruned: count(State::Pruned),
+        finalists: rescore::count(&study.attributes),
+        started: record.and_then(|record| record["search"]["start"].as_array()).map_or(0, Vec::len),
         seconds: trials.iter().filter_map(|trial| trial.user_attributes.get("seconds")?.as_f64()).sum(),
         wanted: study.attributes.get("trials").and_then(Value::as_u64).unwrap_or(finished as u64),
         seeds: summary.seeds,

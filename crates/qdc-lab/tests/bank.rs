@@ -121,6 +121,7 @@ fn searched<'a>(
         trials: space.trials(trials),
         seed: 3,
         seeds: 1,
+        finalists: 1,
         ensemble: 3,
         batch: 2,
         jobs: 2,

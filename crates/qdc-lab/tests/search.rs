@@ -47,6 +47,7 @@ fn with_search<T>(
         trials: 6,
         seed: 3,
         seeds: 1,
+        finalists: 1,
         ensemble: 0,
         batch: 2,
         jobs: 2,
@@ -259,4 +260,61 @@ fn a_search_whose_workers_are_gone_ends_with_their_error_and_fails_no_trial() {
     assert!(states.iter().all(|&state| state == State::Complete || state == State::Waiting), "{states:?}");
     run(&file).unwrap();
     assert_eq!(trials(&file), trials(&whole));
+}
+
+/// The trial that a search of six calls the best, and what the file says of every finalist: number, mean validation.
+fn finals(file: &Path, finalists: usize, seeds: u64) -> (u64, Vec<(u64, f64)>) {
+    let best = with_search(&Cpu, |settings| {
+        let settings = Search { finalists, seeds, ..settings.clone() };
+        search(&settings, Box::new(Sqlite::open(file)?), "study", &Watch::silent())
+    });
+    let studies = Sqlite::open(file).unwrap().studies().unwrap();
+    let rescored = studies[0].attributes["rescored"].as_array().unwrap();
+    let mean = |finalist: &Value| {
+        let scores = finalist["scores"].as_array().unwrap();
+        assert_eq!(scores.len() as u64, 10 * seeds);
+        scores.iter().map(|score| score["validation"].as_f64().unwrap()).sum::<f64>() / scores.len() as f64
+    };
+    let finalists =
+        rescored.iter().map(|finalist| (finalist["trial"].as_u64().unwrap(), mean(finalist))).collect();
+    (best.unwrap().best.unwrap().number, finalists)
+}
+
+#[test]
+fn of_the_finalists_the_highest_mean_over_the_seeds_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("study.db");
+    let (leader, one) = finals(&file, 1, 4);
+    assert_eq!((one.len(), one[0].0), (1, leader));
+    let (best, all) = finals(&file, 6, 4);
+    assert_eq!(all.len(), 6);
+    assert_eq!(all[0], one[0], "what was scored already is not scored again");
+    let highest = all.iter().map(|finalist| finalist.1).fold(f64::MIN, f64::max);
+    assert_eq!(all.iter().find(|finalist| finalist.1 == highest).unwrap().0, best);
+    assert_ne!(best, leader, "with this seed the leader of the search is not the best of the finalists");
+    let mut storage = Sqlite::open(&file).unwrap();
+    let (_, trained) = qdc_lab::Config::of_trial(&mut storage, None, None).unwrap();
+    assert_eq!(trained, best, "train --from takes the same trial");
+}
+
+#[test]
+fn a_search_begins_where_it_is_told_and_is_another_experiment_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("study.db");
+    with_search(&Cpu, |settings| {
+        let mut space = settings.space.clone();
+        space.begin_at(&[("hidden".into(), "11".into())])?;
+        space.begin_at(&[])?; // the default width, 64, is not in the space: only dropout is given
+        let settings = Search { space: &space, ..settings.clone() };
+        begin(&file, &settings)
+    })
+    .unwrap();
+    let points: Vec<_> = trials(&file).into_iter().map(|trial| trial.2).collect();
+    assert_eq!(points.len(), 6);
+    assert_eq!((&points[0]["hidden"], &points[0]["dropout"]), (&11.into(), &0.5.into()));
+    assert_eq!(points[1]["dropout"], 0.5);
+    assert!((4..=16).contains(&points[1]["hidden"].as_i64().unwrap()));
+    assert!(points[2..].iter().all(|point| point["dropout"] != 0.5), "the sampler goes on");
+    let error = run(&file).unwrap_err().to_string();
+    assert!(error.contains("search.start"), "{error}");
 }

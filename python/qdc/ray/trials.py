@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -24,11 +24,13 @@ def tune(
     *,
     trials: int = 250,
     space: str = "paper",
+    start: Iterable[Mapping[str, Any]] = (),
     study: str | PathLike[str] | None = None,
     jobs: int | None = None,
     batch: int = 4,
     seed: int = 0,
     seeds: int = 1,
+    finalists: int = 1,
     ensemble: int | None = None,
     splits: Iterable[int] | None = None,
     max_steps: int | None = None,
@@ -67,7 +69,7 @@ def tune(
         threads of each trial, for which it reserves as many CPUs.
     ``prune``
         a trial given up counts as such, but is known to be hopeless only when its worker is done.
-    ``seeds``, ``ensemble``
+    ``seeds``, ``finalists``, ``ensemble``
         are trained in the calling process in the end.
     ``progress``
         a bar on standard error, if that is a terminal; True for a bar in any case, False for none, or a function
@@ -81,7 +83,7 @@ def tune(
     >>> ray.shutdown()
     """
     read = as_dataset(dataset, data_dir)
-    searched = (trials, space, batch, seed, seeds, ensemble, sampler, prune, budget)
+    searched = (trials, space, start, batch, seed, seeds, finalists, ensemble, sampler, prune, budget)
     settings = search_settings(*searched, splits, max_steps, batch_nodes, metric, memory, device)
     connect()
     here = place(device, threads, memory)

@@ -42,6 +42,10 @@ pub(crate) struct Tune {
     /// paper, wide, presets (the five of the bank, the one of the window), or a TOML file
     #[arg(long, value_name = "SPACE", default_value = "paper")]
     space: String,
+    /// Try this point first, then search: defaults, or values that take the place of defaults, such as
+    /// mu=0.9,sigma=0.2 (repeatable)
+    #[arg(long, value_name = "POINT", value_parser = point)]
+    start: Vec<Point>,
     /// The study file, or postgresql://user@host/database
     #[arg(long, value_name = "STUDY", default_value = "studies.db")]
     study: String,
@@ -67,6 +71,9 @@ pub(crate) struct Tune {
     /// Score the best trial with this many seeds in the end: S, S + 1, ...
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
+    /// Score the N best trials so; the highest mean validation over the seeds decides between them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    finalists: u16,
     /// Ask the K best trials together in the end: the mean of their class probabilities, beside the best
     /// trial's score
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=1000))]
@@ -87,6 +94,21 @@ pub(crate) struct Tune {
     /// dataset's own [default: the dataset's own; 48/32/20 where it has none]
     #[arg(long, value_name = "A/B/C")]
     split: Option<Shares>,
+}
+
+/// The values of a point that are not the defaults.
+#[derive(Debug, Clone)]
+struct Point(Vec<(String, String)>);
+
+fn point(text: &str) -> Result<Point, String> {
+    if text == "defaults" {
+        return Ok(Point(Vec::new()));
+    }
+    let value = |part: &str| match part.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err(format!("'{part}' is not NAME=VALUE; write defaults, or mu=0.9,sigma=0.2")),
+    };
+    text.split(',').map(value).collect::<Result<_, _>>().map(Point)
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -157,7 +179,10 @@ impl Tune {
         until: Option<Instant>,
         session: &Session,
     ) -> Result<SearchReport, Failure> {
-        let space = SearchSpace::named(&self.space, model)?;
+        let mut space = SearchSpace::named(&self.space, model)?;
+        for Point(values) in &self.start {
+            space.begin_at(values)?;
+        }
         let storage = storage::open(&self.study, session.memory.0)?;
         let threads = rayon::current_num_threads() as u64;
         let jobs = self.jobs.map_or(self.batch.min(threads), u64::from) as usize;
@@ -176,6 +201,7 @@ impl Tune {
             trials: space.trials(self.trials),
             seed: self.seed,
             seeds: self.seeds,
+            finalists: self.finalists.into(),
             ensemble: self.ensemble.map_or(0, usize::from),
             batch: self.batch,
             jobs,

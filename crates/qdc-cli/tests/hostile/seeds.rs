@@ -14,7 +14,7 @@ const LARGEST: usize = 150_000;
 fn targets(file: &str) -> &'static [&'static str] {
     match file {
         "d.npz" => &["archive", "dataset"],
-        "m.npz" | "a.npz" | "kernel.npz" => &["archive", "scipy"],
+        "m.npz" | "a.npz" | "kernel.npz" => &["archive", "scipy", "kernel"],
         "e.csv" | "e.tsv" | "e.csv.gz" => &["edge_list"],
         "m.mtx" | "m.mtx.gz" => &["market"],
         "a.npz.json" => &["shard"],

@@ -120,6 +120,10 @@ pub(crate) mod from_bytes {
         scipy::read(&crate::npz::Npz::from_bytes(path, bytes.to_vec(), budget)?)
     }
 
+    pub(crate) fn mapped(path: &Path, bytes: &[u8], budget: Budget) -> Result<Csr<f32>, Error> {
+        scipy::map(&crate::npz::Npz::from_bytes(path, bytes.to_vec(), budget)?)
+    }
+
     pub(crate) fn market(path: &Path, bytes: &[u8], budget: Budget) -> Result<Csr<f64>, Error> {
         market::read(Lines::new(path, bytes), path, budget)
     }

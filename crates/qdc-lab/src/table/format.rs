@@ -29,6 +29,7 @@ struct Style {
     star: &'static str,
     dagger: &'static str,
     degree: &'static str,
+    double_dagger: &'static str,
     /// For names that stand in the table as they are.
     escape: fn(&str) -> String,
 }
@@ -42,6 +43,7 @@ const TEXT: Style = Style {
     star: "*",
     dagger: "†",
     degree: "°",
+    double_dagger: "‡",
     escape: str::to_owned,
 };
 const MARKDOWN: Style = Style {
@@ -53,6 +55,7 @@ const MARKDOWN: Style = Style {
     star: "\\*", // a plain one would end what is bold
     dagger: "†",
     degree: "°",
+    double_dagger: "‡",
     escape: piped,
 };
 const LATEX: Style = Style {
@@ -64,6 +67,7 @@ const LATEX: Style = Style {
     star: "*",
     dagger: "$^\\dagger$",
     degree: "$^\\circ$",
+    double_dagger: "$^\\ddagger$",
     escape: escaped,
 };
 
@@ -149,6 +153,7 @@ impl Table {
             (differs(cell.versus_gcn), style.star),
             (differs(cell.versus_mlp), style.dagger),
             (cell.nearly_identity, style.degree),
+            (cell.started > 0, style.double_dagger),
         ] {
             field += if is { mark } else { "" };
         }
@@ -251,7 +256,7 @@ fn text(grid: &[Vec<String>], compare: bool) -> String {
     }
     text += "\ntest score in percent, mean over splits and seeds ± deviation over splits; < best of its dataset; * differs\n\
              from GCN, † from MLP (p < 0.05, paired over splits, Holm's correction); ° the kernel is nearly the identity: \
-             this network is an MLP";
+             this network is an MLP; ‡ the search began at given points";
     text += if compare { "; published in brackets\n" } else { "\n" };
     text
 }

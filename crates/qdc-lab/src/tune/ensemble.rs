@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use qdc_core::Watch;
-use qdc_tune::{State, Study, Trial};
+use qdc_tune::{Study, Trial};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Search;
+use super::rescore::leading;
 use crate::{Ensemble, Error, Keep, Rewirings, Training};
 
 /// The attribute of a study that holds the scores.
@@ -32,7 +33,7 @@ pub(super) fn ensemble(
     rewirings: &Rewirings<'_>,
     watch: &Watch,
 ) -> Result<(), Error> {
-    let best: Vec<Trial> = best(study, search.ensemble).into_iter().cloned().collect();
+    let best: Vec<Trial> = leading(study.trials(), search.ensemble).into_iter().cloned().collect();
     let trials: Vec<u64> = best.iter().map(|trial| trial.number).collect();
     if trials.is_empty() || found(study.attributes()).is_some_and(|known| known.trials == trials) {
         return Ok(());
@@ -55,21 +56,6 @@ pub(super) fn ensemble(
     let runs: Vec<_> = runs.iter().collect();
     let Some(scores) = Ensemble::of(&runs, search.dataset, search.metric) else { return Ok(()) };
     Ok(study.set_attribute(ENSEMBLE, json!(TrialEnsemble { trials, scores }))?)
-}
-
-/// The complete trials of highest validation, the older of equals first; of trials at the same point only one.
-fn best(study: &Study, count: usize) -> Vec<&Trial> {
-    let mut trials: Vec<&Trial> = study.trials().filter(|trial| trial.state == State::Complete).collect();
-    let value = |trial: &Trial| trial.value.unwrap_or(f64::NEG_INFINITY);
-    trials.sort_by(|one, other| value(other).total_cmp(&value(one)).then(one.number.cmp(&other.number)));
-    let mut chosen: Vec<&Trial> = Vec::new();
-    for trial in trials {
-        let new = chosen.iter().all(|known| known.parameters() != trial.parameters());
-        if new && chosen.len() < count {
-            chosen.push(trial);
-        }
-    }
-    chosen
 }
 
 /// The ensemble of a study, if it has one.

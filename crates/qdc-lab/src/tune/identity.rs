@@ -39,6 +39,7 @@ pub(super) fn record(search: &Search<'_>) -> Result<Experiment, Error> {
             batch: search.batch,
             pruning: search.pruning,
             attention_limit: search.attention_limit,
+            start: if space.complete { Vec::new() } else { space.points.clone() },
         }),
     })
 }

@@ -125,6 +125,7 @@ pub(super) fn presets(model: Model) -> Result<SearchSpace, Error> {
     };
     let mut space = space.finish("presets", model)?;
     space.points = points.into_iter().map(|(name, value)| [(name.to_owned(), value)].into()).collect();
+    space.complete = true;
     Ok(space)
 }
 

@@ -43,6 +43,8 @@ pub struct Search<'a> {
     pub seed: u64,
     /// Seeds the best trial is scored with in the end: `seed` and those that follow it.
     pub seeds: u64,
+    /// How many of the best trials are scored so; the highest mean validation over the seeds decides between them.
+    pub finalists: usize,
     /// How many of the best trials are asked together in the end; 0 or 1: none.
     pub ensemble: usize,
     /// Results that may be missing when a point is chosen; fixes what is found.
@@ -84,7 +86,7 @@ pub struct Search<'a> {
 pub struct Best {
     /// Its number.
     pub number: u64,
-    /// Mean validation score: what was searched for.
+    /// Mean validation score, with the first seed: what was searched for.
     pub validation: f64,
     /// Mean test score over splits and seeds.
     pub test_mean: f64,
@@ -238,7 +240,7 @@ fn report(
             trial.user_attributes.get("failure").and_then(Value::as_str).unwrap_or("no reason given");
         *failed.entry(reason.to_owned()).or_default() += 1;
     }
-    let best = study.best().map(|trial| {
+    let best = rescore::best(study.attributes(), study.trials()).map(|trial| {
         let number = |key: &str| trial.user_attributes.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
         let rescored = rescore::scores(study.attributes(), trial.number).map(|scores| Summary::of(&scores));
         let once = (number("test_mean"), number("test_std"), 1);

@@ -36,8 +36,10 @@ pub struct SearchSpace {
     pub space: Space,
     /// What is fixed.
     pub fixed: BTreeMap<String, Value>,
-    /// Points to be tried first, in order; where there are some, the search tries them and no others.
+    /// Points to be tried first, in order. What a point leaves out is proposed.
     pub points: Vec<BTreeMap<String, Value>>,
+    /// Whether these points are the whole search.
+    pub complete: bool,
 }
 
 impl SearchSpace {
@@ -104,9 +106,50 @@ impl SearchSpace {
         Ok(values)
     }
 
-    /// How many trials there are to be, where `asked` were asked for: given points are tried, and no others.
+    /// How many trials there are to be, where `asked` were asked for.
     pub fn trials(&self, asked: usize) -> usize {
-        if self.points.is_empty() { asked } else { self.points.len() }
+        if self.complete { self.points.len() } else { asked }
+    }
+
+    /// Lets the search begin at a point, after those it begins at already: the defaults, with these values in their
+    /// place. A default that the space does not hold is left to the sampler.
+    ///
+    /// ```
+    /// use qdc_lab::tune::SearchSpace;
+    ///
+    /// let mut space = SearchSpace::named("paper", "gcn+qdc".parse()?)?;
+    /// space.begin_at(&[("mu".into(), "-0.5".into())])?;
+    /// assert_eq!((&space.points[0]["mu"], &space.points[0]["sigma"]), (&(-0.5).into(), &0.3.into()));
+    /// assert!(space.begin_at(&[("sigma".into(), "7".into())]).is_err()); // beyond the space
+    /// # Ok::<(), qdc_lab::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a value is none of the model's, or the space does not search it or does not hold it, or if the points of
+    /// the space are all there are.
+    pub fn begin_at(&mut self, given: &[(String, String)]) -> Result<(), Error> {
+        let wrong = |problem: String| Error::SearchSpace { name: self.name.clone(), problem };
+        if self.complete {
+            return Err(wrong("its points are all there are to try; it begins at no other".into()));
+        }
+        let mut values = self.hyperparameters(&BTreeMap::new())?;
+        for (name, text) in given {
+            values.set(name, text)?;
+        }
+        let mut point = BTreeMap::new();
+        for (name, distribution) in self.space.iter() {
+            let value = values.in_force(name).map_or(Value::Null, |value| json!(value));
+            if distribution.internal(&value).is_some() {
+                point.insert(name.to_owned(), value);
+            } else if given.iter().any(|(own, _)| own == name) {
+                return Err(wrong(format!("{name} = {value} is not in {}", distribution.describe())));
+            }
+        }
+        if let Some((name, _)) = given.iter().find(|(name, _)| self.space.get(name).is_none()) {
+            return Err(wrong(format!("{name} is not searched, so that a search cannot begin at one")));
+        }
+        self.points.push(point);
+        Ok(())
     }
 
     /// The space for people: a line a parameter.
@@ -202,6 +245,7 @@ impl Builder {
             space: Space::new(self.searched)?,
             fixed: self.fixed,
             points: Vec::new(),
+            complete: false,
         };
         let mut defaults = space.hyperparameters(&BTreeMap::new())?;
         for (parameter, distribution) in space.space.iter() {
@@ -298,6 +342,35 @@ mod tests {
         ] {
             let error = read(bad).unwrap_err().to_string();
             assert!(error.contains(word), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_search_begins_at_the_defaults_with_the_given_values_in_their_place() {
+        let begin = |space: &str, model: &str, given: &[(&str, &str)]| {
+            let mut space = SearchSpace::named(space, model.parse().unwrap()).unwrap();
+            let given: Vec<_> =
+                given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            space.begin_at(&given).map(|()| space)
+        };
+        let space = begin("wide", "gat+multiscale", &[("qdc_hidden", "128"), ("top_k", "16")]).unwrap();
+        let point = &space.points[0];
+        assert_eq!((&point["hidden"], &point["qdc_hidden"]), (&json!(64), &json!(128)));
+        assert_eq!(point["qdc_heads"], json!(4), "the default of all towers is that of the second");
+        assert_eq!(point["top_k"], json!(16));
+        assert!(!point.contains_key("epsilon"), "its rival is given, so that it is proposed");
+        assert_eq!(space.trials(40), 40);
+        let defaults = begin("wide", "gcn+qdc", &[]).unwrap();
+        assert_eq!(defaults.points[0]["top_k"], Value::Null);
+        assert_eq!(defaults.points[0]["epsilon"], json!(1e-4));
+        for (space, model, given, word) in [
+            ("paper", "gcn+qdc", ("sigma", "3"), "[0.1, 1]"),
+            ("paper", "gcn+qdc", ("pairs", "all"), "not searched"),
+            ("paper", "gcn+qdc", ("mew", "0.5"), "mew"),
+            ("presets", "bank", ("preset", "ends"), "all there are"),
+        ] {
+            let error = begin(space, model, &[given]).unwrap_err().to_string();
+            assert!(error.contains(word), "{given:?}: {error}");
         }
     }
 
