@@ -58,6 +58,7 @@ pub(crate) fn lab_hint(error: &qdc_lab::Error) -> Option<String> {
         Error::OtherExperiment { .. } | Error::NoRecord { .. } | Error::Trial { .. } => {
             "give the study another name, or keep it in another file"
         }
+        Error::StartingPoint { .. } => "begin at values that the space searches; leave the others out",
         Error::SearchSpace { .. } => r#"space="paper" and space="wide" work for every model"#,
         Error::Tune(qdc_tune::Error::NoPostgres { .. }) => {
             r#"name a file, or build the package with it: pip install ./python --config-settings build-args="--features postgres""#

@@ -162,6 +162,15 @@ def test_a_search_is_kept_in_a_file_that_optuna_opens(tmp_path: Path) -> None:
     loaded = optuna.load_study(study_name=report["study"], storage=f"sqlite:///{study}")
     assert loaded.best_value == pytest.approx(report["best"]["validation"])
     assert qdc.tune("csbm:n=80,homophily=0.1,seed=0", "gcn+qdc", **options)["trials"] == 4, "nothing was left to do"
+    given: list[dict[str, Any]] = [{}, {"hidden": 16}]
+    begun = qdc.tune(
+        "csbm:n=80,homophily=0.1,seed=0", "mlp", trials=2, start=given, seeds=2, finalists=2, study=study, splits=[0]
+    )
+    trials = optuna.load_study(study_name=begun["study"], storage=f"sqlite:///{study}").trials
+    assert [trial.params["hidden"] for trial in trials] == [64, 16]
+    assert begun["best"]["seeds"] == 2
+    with pytest.raises(qdc.ParameterError, match="hidden = 15"):
+        qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=1, start=[{"hidden": 15}])
     in_memory = qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=2)
     assert in_memory["trials"] == 2
     with pytest.raises(qdc.ParameterError, match="sampler"):

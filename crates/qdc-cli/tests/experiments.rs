@@ -24,6 +24,7 @@ fn a_study_is_continued_only_as_it_was_begun() {
         ("--batch 1", "was begun with search.batch 4, and this is search.batch 1"),
         ("--sampler random", "was begun with search.sampler tpe, and this is search.sampler random"),
         ("--prune", "was begun with search.pruning"),
+        ("--start defaults", "was begun with search.start nothing, and this is search.start"),
         ("--split 60/20/20", "was begun with dataset.splits"),
         ("--metric f1", "was begun with metric accuracy, and this is metric f1"),
         ("--patience 7", "was begun with schedule.stopping.patience 50, and this is"),
@@ -150,6 +151,26 @@ fn the_best_trial_is_scored_with_every_seed() {
     let again = json(folder.path(), "train --from s.db --seeds 3");
     assert_eq!(again["test_mean"], thrice["best"]["test_mean"]);
     assert_eq!(again["test_std"], thrice["best"]["test_std"]);
+}
+
+#[test]
+fn a_search_begins_at_given_points_and_the_table_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    tune(place, "--start defaults --start hidden=16,weight_decay=0.01 --seeds 2 --finalists 2");
+    let trials = Sqlite::open(place.join("s.db")).unwrap().trials(1, 0, &[]).unwrap();
+    let points: Vec<_> = trials.iter().map(qdc_tune::Trial::parameters).collect();
+    assert_eq!(points.len(), 3);
+    assert_eq!((&points[0]["hidden"], &points[0]["weight_decay"]), (&json!(64), &json!(5e-4)));
+    assert_eq!((&points[1]["hidden"], &points[1]["weight_decay"]), (&json!(16), &json!(0.01)));
+    let cell = json(place, "table s.db --format json")["cells"][0].clone();
+    assert_eq!((&cell["started"], &cell["finalists"], &cell["seeds"]), (&json!(2), &json!(2), &json!(2)));
+    assert!(text(place, "table s.db").contains('‡'));
+    let begin = |start: &str| format!("tune {GRAPH} --model gcn --study t.db --trials 1 {QUICK} --start {start}");
+    refused(place, &begin("hidden"), 2, "write defaults, or mu=0.9");
+    refused(place, &begin("hidden=15"), 2, "hidden = 15 is not in {2, 4, 8");
+    refused(place, &begin("hidden=15"), 2, "hint: qdc space show paper");
+    refused(place, &begin("mu=0.5"), 2, "mu");
 }
 
 /// The journal of a study that the first version (commit 24195e0) made and exported:

@@ -171,6 +171,15 @@ pub enum Error {
         problem: String,
     },
 
+    /// A search cannot begin at a point.
+    #[error("a search of the space {space} cannot begin there: {problem}")]
+    StartingPoint {
+        /// The space's name or file.
+        space: String,
+        /// What is wrong with the point.
+        problem: String,
+    },
+
     /// A study belongs to another experiment.
     #[error("study '{study}' was begun with {part} {was}, and this is {part} {now}")]
     OtherExperiment {
@@ -303,6 +312,9 @@ impl Error {
             Self::SearchSpace { .. } => {
                 Some("qdc space show paper --model gcn+qdc shows one that works".into())
             }
+            Self::StartingPoint { space, .. } => {
+                Some(format!("qdc space show {space} --model MODEL lists what it searches, and where"))
+            }
             Self::Configuration { .. } => Some(
                 "name a model that qdc train --save wrote, a cell that qdc table --write wrote, or a file of a run as \
                  docs/guides/train.md shows"
@@ -348,6 +360,7 @@ impl Error {
                 | Self::NotOfThisModel { .. }
                 | Self::HyperparameterValue { .. }
                 | Self::NoBatches { .. }
+                | Self::StartingPoint { .. }
         )
     }
 }

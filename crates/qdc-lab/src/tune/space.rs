@@ -128,7 +128,7 @@ impl SearchSpace {
     /// If a value is none of the model's, or the space does not search it or does not hold it, or if the points of
     /// the space are all there are.
     pub fn begin_at(&mut self, given: &[(String, String)]) -> Result<(), Error> {
-        let wrong = |problem: String| Error::SearchSpace { name: self.name.clone(), problem };
+        let wrong = |problem: String| Error::StartingPoint { space: self.name.clone(), problem };
         if self.complete {
             return Err(wrong("its points are all there are to try; it begins at no other".into()));
         }
