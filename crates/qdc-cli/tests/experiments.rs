@@ -166,7 +166,8 @@ fn a_search_begins_at_given_points_and_the_table_says_so() {
     let cell = json(place, "table s.db --format json")["cells"][0].clone();
     assert_eq!((&cell["started"], &cell["finalists"], &cell["seeds"]), (&json!(2), &json!(2), &json!(2)));
     assert!(text(place, "table s.db").contains('‡'));
-    let begin = |start: &str| format!("tune {GRAPH} --model gcn --study t.db --trials 1 {QUICK} --start {start}");
+    let begin =
+        |start: &str| format!("tune {GRAPH} --model gcn --study t.db --trials 1 {QUICK} --start {start}");
     refused(place, &begin("hidden"), 2, "write defaults, or mu=0.9");
     refused(place, &begin("hidden=15"), 2, "hidden = 15 is not in {2, 4, 8");
     refused(place, &begin("hidden=15"), 2, "hint: qdc space show paper");

@@ -84,10 +84,10 @@ pub struct Cell {
     #[serde(default)]
     pub pruned: usize,
     /// How many of the best trials were scored with these seeds, before their validation decided.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub finalists: usize,
     /// How many points the search was told to begin at.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub started: usize,
     /// What all trials took together.
     pub seconds: f64,
@@ -112,6 +112,11 @@ pub struct Cell {
     /// The hash of the splits; none in studies of earlier versions.
     #[serde(rename = "splits_hash")]
     pub splits: Option<String>,
+}
+
+/// What few cells have is not written for the others.
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Which studies enter.
