@@ -106,17 +106,17 @@ def tune(
 ) -> Report:
     """Searches the hyper-parameters of a model for the best validation accuracy over the splits.
 
-    ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. The points of ``start`` are tried
-    first, such as ``[{}, {"mu": 0.9}]``: the defaults, and the defaults but for mu. ``study`` names an SQLite file in Optuna's
-    own schema (``optuna.load_study`` opens it; the same call resumes it), or, where the package was built with the
-    feature ``postgres``, ``postgresql://user@host/database``; without one the search lives in memory. ``jobs``
-    trials run at once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and
-    ``batch`` only. A study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds``
-    scores the best trial with that many seeds in the end, ``finalists`` the N best of them, so that the mean
-    validation over the seeds decides which is the best; ``ensemble=K`` asks the K best trials together
-    (``ensemble_test_mean``, ``ensemble_trials``). ``budget`` is a number of seconds after which no trial begins.
-    Ctrl-C leaves the finished trials in the study. ``batch_nodes``, ``metric``, ``memory`` and ``device`` as in
-    ``train``; a trial that does not fit in memory is recorded as failed, and the search goes on.
+    ``space`` is ``paper`` (the published one), ``wide``, or a TOML file. The points of ``start`` are tried first, such
+    as ``[{}, {"mu": 0.9}]``: the defaults, and the defaults but for mu. ``study`` names an SQLite file in Optuna's own
+    schema (``optuna.load_study`` opens it; the same call resumes it), or, where the package was built with the feature
+    ``postgres``, ``postgresql://user@host/database``; without one the search lives in memory. ``jobs`` trials run at
+    once, by default as many as ``batch`` and ``threads`` allow; what is found depends on ``seed`` and ``batch`` only. A
+    study is continued only as it was begun; ``study_name`` keeps several in one file. ``seeds`` scores the best trial
+    with that many seeds in the end, ``finalists`` the N best of them, so that the mean validation over the seeds
+    decides which is the best; ``ensemble=K`` asks the K best trials together (``ensemble_test_mean``,
+    ``ensemble_trials``). ``budget`` is a number of seconds after which no trial begins. Ctrl-C leaves the finished
+    trials in the study. ``batch_nodes``, ``metric``, ``memory`` and ``device`` as in ``train``; a trial that does not
+    fit in memory is recorded as failed, and the search goes on.
 
     The report is what ``qdc tune --json`` prints: ``study``, ``storage``, ``trials``, ``best`` with ``validation``,
     ``test_mean``, ``test_std`` and ``parameters``, ``seconds``, ...
