@@ -149,6 +149,8 @@ def search_settings(
     device: Device,
 ) -> dict[str, Any]:
     """The keywords of a search as the core takes them."""
+    if whole("finalists", finalists, at_least=1) > 1 and seeds == 1:
+        raise ParameterError(f"finalists = {finalists} needs several seeds", "give seeds, such as seeds=5")
     return {
         "trials": whole("trials", trials, at_least=1),
         "space": (space, _core.space_file(space)),

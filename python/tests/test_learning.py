@@ -169,6 +169,8 @@ def test_a_search_is_kept_in_a_file_that_optuna_opens(tmp_path: Path) -> None:
     trials = optuna.load_study(study_name=begun["study"], storage=f"sqlite:///{study}").trials
     assert [trial.params["hidden"] for trial in trials] == [64, 16]
     assert begun["best"]["seeds"] == 2
+    with pytest.raises(qdc.ParameterError, match="several seeds"):
+        qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=1, finalists=2)
     with pytest.raises(qdc.ParameterError, match="hidden = 15"):
         qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=1, start=[{"hidden": 15}])
     in_memory = qdc.tune("csbm:n=80,homophily=0.1,seed=0", "mlp", trials=2)

@@ -168,6 +168,7 @@ fn a_search_begins_at_given_points_and_the_table_says_so() {
     assert!(text(place, "table s.db").contains('‡'));
     let begin =
         |start: &str| format!("tune {GRAPH} --model gcn --study t.db --trials 1 {QUICK} --start {start}");
+    refused(place, &begin("defaults --finalists 2"), 2, "--finalists needs --seeds 2 or more");
     refused(place, &begin("hidden"), 2, "write defaults, or mu=0.9");
     refused(place, &begin("hidden=15"), 2, "hidden = 15 is not in {2, 4, 8");
     refused(place, &begin("hidden=15"), 2, "hint: qdc space show paper");

@@ -84,10 +84,10 @@ pub struct Cell {
     #[serde(default)]
     pub pruned: usize,
     /// How many of the best trials were scored with these seeds, before their validation decided.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub finalists: usize,
     /// How many points the search was told to begin at.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub started: usize,
     /// What all trials took together.
     pub seconds: f64,
@@ -114,8 +114,8 @@ pub struct Cell {
     pub splits: Option<String>,
 }
 
-/// What few cells have is not written for the others.
-fn is_none(count: &usize) -> bool {
+/// Counts that most cells have not are left out of their files.
+fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 

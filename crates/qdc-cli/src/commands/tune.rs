@@ -71,7 +71,7 @@ pub(crate) struct Tune {
     /// Score the best trial with this many seeds in the end: S, S + 1, ...
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// Score the N best trials so; the highest mean validation over the seeds decides between them
+    /// Score the N best trials with these seeds, two or more; the one of the highest mean validation is the best
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     finalists: u16,
     /// Ask the K best trials together in the end: the mean of their class probabilities, beside the best
@@ -124,6 +124,9 @@ enum SamplerName {
 impl Tune {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         let start = Instant::now();
+        if self.finalists > 1 && self.seeds == 1 {
+            return Err(Failure::usage("--finalists needs --seeds 2 or more: one seed has decided already"));
+        }
         signals::promise(format!(
             "every trial that had ended is saved in {}; the same command resumes",
             qdc_tune::storage::without_password(&self.study)

@@ -146,7 +146,7 @@ impl SearchSpace {
             }
         }
         if let Some((name, _)) = given.iter().find(|(name, _)| self.space.get(name).is_none()) {
-            return Err(wrong(format!("{name} is not searched, so that a search cannot begin at one")));
+            return Err(wrong(format!("{name} is not searched")));
         }
         self.points.push(point);
         Ok(())
