@@ -2,7 +2,7 @@
 
 use qdc_core::{Csr, Features};
 use qdc_nn::{Architecture, Combinator, EdgeValues, Kind};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Hyperparameters;
 use crate::model::NetworkKind;
@@ -60,7 +60,7 @@ pub fn architecture(values: &Hyperparameters, classes: usize) -> Architecture {
 }
 
 /// What is done to the features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FeatureScale {
     /// Nothing.

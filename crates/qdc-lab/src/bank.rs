@@ -65,7 +65,7 @@ enum DropoutOn {
 }
 
 /// What a bank or a window is trained with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 struct Settings {
     channels: ChannelSet,
     hidden: usize,
@@ -229,6 +229,18 @@ impl ChannelSet {
             }
         }
         Ok(channels)
+    }
+}
+
+/// What a bank or a window is trained with, by the names of the hyper-parameters: what is set, and the preset's for the
+/// rest. Empty for other models.
+pub(crate) fn spelled_out(values: &Hyperparameters) -> serde_json::Map<String, serde_json::Value> {
+    if !values.model().is_bank() {
+        return serde_json::Map::new();
+    }
+    match serde_json::to_value(Settings::of(values)) {
+        Ok(serde_json::Value::Object(settings)) => settings,
+        _ => unreachable!("settings have fields"),
     }
 }
 

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use super::presets;
 use crate::config::{parse_toml, read_toml};
 use crate::hyperparameters::Name;
-use crate::{Error, Hyperparameters, Model};
+use crate::{Error, Hyperparameters, Model, bank};
 
 /// The parameters of a model that are searched, and those that are fixed to something else than their default.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,8 @@ impl SearchSpace {
     }
 
     /// Lets the search begin at a point, after those it begins at already: the defaults, with these values in their
-    /// place. A default that the space does not hold is left to the sampler.
+    /// place. A default that the space does not hold is left to the sampler. The defaults of a bank are those of the
+    /// `preset` that is given, `ends` where none is.
     ///
     /// ```
     /// use qdc_lab::tune::SearchSpace;
@@ -133,19 +134,27 @@ impl SearchSpace {
             return Err(wrong("its points are all there are to try; it begins at no other".into()));
         }
         let mut values = self.hyperparameters(&BTreeMap::new())?;
+        let mut own = BTreeMap::new();
         for (name, text) in given {
             values.set(name, text)?;
+            // By itself: a threshold and a top-k that are both given both belong to the point.
+            let mut alone = Hyperparameters::new(self.model.clone());
+            alone.set(name, text)?;
+            own.insert(name.as_str(), alone.get(name).map_or(Value::Null, |value| json!(value)));
         }
+        let preset = bank::spelled_out(&values);
         let mut point = BTreeMap::new();
         for (name, distribution) in self.space.iter() {
-            let value = values.in_force(name).map_or(Value::Null, |value| json!(value));
+            let default = || values.in_force(name).map_or(Value::Null, |value| json!(value));
+            let value = own.get(name).or(preset.get(name)).cloned().unwrap_or_else(default);
             if distribution.internal(&value).is_some() {
                 point.insert(name.to_owned(), value);
-            } else if given.iter().any(|(own, _)| own == name) {
+            } else if own.contains_key(name) {
                 return Err(wrong(format!("{name} = {value} is not in {}", distribution.describe())));
             }
         }
-        if let Some((name, _)) = given.iter().find(|(name, _)| self.space.get(name).is_none()) {
+        let elsewhere = |name: &str| name != "preset" && self.space.get(name).is_none();
+        if let Some(name) = own.keys().find(|name| elsewhere(name)) {
             return Err(wrong(format!("{name} is not searched")));
         }
         self.points.push(point);
@@ -363,6 +372,10 @@ mod tests {
         let defaults = begin("wide", "gcn+qdc", &[]).unwrap();
         assert_eq!(defaults.points[0]["top_k"], Value::Null);
         assert_eq!(defaults.points[0]["epsilon"], json!(1e-4));
+        for given in [[("epsilon", "0.03"), ("top_k", "16")], [("top_k", "16"), ("epsilon", "0.03")]] {
+            let both = begin("wide", "gcn+qdc", &given).unwrap();
+            assert_eq!((&both.points[0]["epsilon"], &both.points[0]["top_k"]), (&json!(0.03), &json!(16)));
+        }
         for (space, model, given, word) in [
             ("paper", "gcn+qdc", ("sigma", "3"), "[0.1, 1]"),
             ("paper", "gcn+qdc", ("pairs", "all"), "not searched"),
@@ -372,6 +385,31 @@ mod tests {
             let error = begin(space, model, &[given]).unwrap_err().to_string();
             assert!(error.contains(word), "{given:?}: {error}");
         }
+    }
+
+    #[test]
+    fn a_search_of_a_bank_begins_at_a_preset() {
+        let begin = |model: &str, given: &[(&str, &str)]| {
+            let mut space = SearchSpace::named("wide", model.parse().unwrap()).unwrap();
+            let given: Vec<_> =
+                given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            space.begin_at(&given).map(|()| space)
+        };
+        let ends = begin("bank", &[]).unwrap();
+        let point = &ends.points[0];
+        assert_eq!(point.len(), ends.space.len(), "nothing is left to the sampler: {point:?}");
+        assert_eq!((&point["channels"], &point["hidden"]), (&json!("ends"), &json!(64)));
+        assert_eq!((&point["weight_decay"], &point["readout_decay"]), (&json!(3e-3), &json!(1e-4)));
+        let ranks = begin("bank", &[("dropout", "0.7"), ("preset", "ranks")]).unwrap();
+        let point = &ranks.points[0];
+        assert_eq!((&point["channels"], &point["learning_rate"]), (&json!("ranks"), &json!(0.002)));
+        assert_eq!(point["dropout"], json!(0.7), "what is given stands before the preset's");
+        let window = begin("window", &[]).unwrap();
+        assert_eq!(window.points[0]["input_dropout"], json!(0.3));
+        assert_eq!(window.points[0]["weight_decay"], json!(0.01));
+        assert!(begin("window", &[("preset", "ends")]).is_err(), "a window has no presets");
+        let error = begin("bank", &[("dropout_on", "channels")]).unwrap_err().to_string();
+        assert!(error.contains("dropout_on is not searched"), "{error}");
     }
 
     #[test]
