@@ -118,7 +118,7 @@ impl Panel {
     }
 }
 
-/// Round numbers inside a range, about `count` of them.
+/// Round numbers inside a range, about `count` of them and at least two.
 pub fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     let (low, high) = if high < low { (high, low) } else { (low, high) };
     let span = high - low;
@@ -127,11 +127,15 @@ pub fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     }
     let rough = span / count as f64;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power).into_iter().find(|&step| step >= rough);
-    let step = step.unwrap_or(10.0 * power);
-    let first = (low / step - 1e-9).ceil() as i64;
-    let last = (high / step + 1e-9).floor() as i64;
-    (first..=last).map(|number| number as f64 * step).collect()
+    let at = |step: f64| {
+        let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+        (first..=last).map(|number| number as f64 * step).collect::<Vec<f64>>()
+    };
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+    let coarse = steps.iter().position(|&step| step >= rough).unwrap_or(3);
+    let numbers = at(steps[coarse]);
+    // One number alone is no scale.
+    if numbers.len() < 2 { at(steps[coarse.saturating_sub(1)]) } else { numbers }
 }
 
 /// A number as an axis writes it.
@@ -171,6 +175,7 @@ mod tests {
         assert_eq!(ticks((-1.0, 1.0), 4), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         assert_eq!(ticks((3.0, 3.0), 4), [3.0]);
         assert_eq!(ticks((4.0, 0.0), 2), [0.0, 2.0, 4.0], "an axis may run downwards");
+        assert_eq!(ticks((24.0, 39.5), 3), [25.0, 30.0, 35.0], "one number alone is no scale");
         assert_eq!([0.6000000000000001, 1e-5, 0.0, -0.25].map(round), ["0.6", "1e-5", "0", "−0.25"]);
         assert_eq!([5000.0, 15_000.0, 2e6].map(round), ["5000", "15k", "2e6"]);
     }
