@@ -172,6 +172,12 @@ fn a_folder_of_results_stands_for_the_studies_it_was_made_from() {
     let page = read(folder.path(), "r.html");
     assert!(page.contains("Models compared") && page.contains("gcn+qdc (wide)"), "spaces are told apart");
     assert!(!page.contains("Training curves"), "results are shown, nothing is trained");
+    for figure in ["filter", "sparsity", "bank", "homophily", "shares"] {
+        refused(folder.path(), &format!("figure {figure} kept -o f.svg"), 2, "this figure needs a graph");
+    }
+    let drawn = json(folder.path(), "figure all kept -o all");
+    assert_eq!(drawn["skipped"].as_array().unwrap().len(), 4, "{drawn}");
+    json(folder.path(), &format!("figure filter {GRAPH} kept -o f.svg"));
     std::fs::write(folder.path().join("kept/cells/bad.toml"), "model = 'gcn'").unwrap();
     refused(folder.path(), "report kept -o r.html", 1, "it has no [result]");
 }

@@ -214,10 +214,18 @@ mod tests {
         let Error::Memory { what, asked, held, allowed, .. } = &error else { panic!("{error}") };
         assert_eq!((what.as_str(), *asked, *held, *allowed), ("array 'b'", 24, 80, 100));
         assert!(error.to_string().contains("file.npz, array 'b'"), "{error}");
-        assert!(error.hint().unwrap().contains("--memory"), "{error}");
+        let hint = error.hint().unwrap();
+        assert!(hint.contains("--memory") && hint.contains("the file is damaged"), "{hint}");
         account.release::<u64>(10);
         assert_eq!(account.room::<u32>("array 'b'", 6).unwrap().capacity(), 6);
         assert!(account.charge::<u64>("array 'c'", usize::MAX).is_err());
+    }
+
+    #[test]
+    fn a_generated_graph_is_not_called_a_damaged_file() {
+        let account = Budget::bytes(100).account(Path::new("er:n=1000,p=0"));
+        let hint = account.room::<u64>("vertices", 1000).unwrap_err().hint().unwrap();
+        assert_eq!(hint, "raise --memory, or ask for a smaller graph");
     }
 
     #[test]

@@ -228,12 +228,13 @@ impl Error {
                 Some(hint)
             }
             Self::Generator { name, .. } => {
-                let family = name.split(':').next().unwrap_or_default();
-                let example = GENERATORS.iter().find(|example| example.split(':').next() == Some(family))?;
+                let example = GENERATORS.iter().find(|example| family(example) == family(name))?;
                 Some(format!("for example: {example}"))
             }
-            Self::Memory { .. } => {
-                Some("raise --memory if it is meant to be that large; otherwise the file is damaged or malicious".into())
+            Self::Memory { path, .. } => {
+                let generated = path.to_str().is_some_and(|name| GENERATORS.map(family).contains(&family(name)));
+                let way = "raise --memory if it is meant to be that large; otherwise the file is damaged or malicious";
+                Some(if generated { "raise --memory, or ask for a smaller graph" } else { way }.into())
             }
             Self::Unlabelled { .. } => Some(format!(
                 "give a dataset ({}), a dataset .npz, or a labelled generator (karate, sbm, csbm)",

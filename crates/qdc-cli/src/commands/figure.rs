@@ -183,7 +183,7 @@ impl Drawing<'_> {
                 figures::filter(&plot, self.units(PAGE))?
             }
             Kind::Shares => {
-                let names = self.names(&["cornell", "chameleon", "cora"]);
+                let names = self.names(&["cornell", "chameleon", "cora"])?;
                 let networks = names.iter().map(|name| channel_shares(name, self.session));
                 figures::shares(&networks.collect::<Result<Vec<_>, _>>()?, self.units(PAGE))?
             }
@@ -207,22 +207,27 @@ impl Drawing<'_> {
         self.window.resolve(self.studies.as_ref().and_then(|studies| studies.best_window(dataset)))
     }
 
-    /// The graphs named, else those of the studies, else `unsaid`.
-    fn names<'b>(&'b self, unsaid: &[&'b str]) -> Vec<&'b str> {
+    /// The graphs named, else those of the studies, else `unsaid`. A folder of results names none.
+    fn names<'b>(&'b self, unsaid: &[&'b str]) -> Result<Vec<&'b str>, Failure> {
         match &self.studies {
-            _ if !self.graphs.is_empty() => self.graphs.clone(),
-            Some(studies) => studies.datasets().iter().map(String::as_str).collect(),
-            None => unsaid.to_vec(),
+            _ if !self.graphs.is_empty() => Ok(self.graphs.clone()),
+            Some(studies) if studies.datasets().is_empty() => {
+                let example = studies.table.columns.first().map_or("cora", |column| &column.dataset);
+                let hint = format!("name one beside the folder of results, such as {example}");
+                Err(Failure::usage("this figure needs a graph").hint(hint))
+            }
+            Some(studies) => Ok(studies.datasets().iter().map(String::as_str).collect()),
+            None => Ok(unsaid.to_vec()),
         }
     }
 
     fn graph(&self) -> Result<Source, Failure> {
-        open(self.names(&["karate"])[0], self.session)
+        open(self.names(&["karate"])?[0], self.session)
     }
 
     fn homophily(&self, skipped: &mut Vec<String>) -> Result<Figure, Failure> {
         let mut panels = Vec::new();
-        for name in self.names(&["cornell", "chameleon", "cora"]) {
+        for name in self.names(&["cornell", "chameleon", "cora"])? {
             let dataset = open(name, self.session)?.into_dataset()?;
             let (graph, labels) = (&dataset.graph, &dataset.labels);
             let mut panel = homophily_panel(&dataset, self.session)?;
