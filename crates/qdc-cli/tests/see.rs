@@ -183,6 +183,26 @@ fn a_folder_of_results_stands_for_the_studies_it_was_made_from() {
 }
 
 #[test]
+fn learned_filters_are_drawn_over_the_eigenvalues() {
+    let folder = tempfile::tempdir().unwrap();
+    let training =
+        format!("train {GRAPH} --model window --splits 0 --max-steps 5 --save-filter learned.toml");
+    json(folder.path(), &training);
+    std::fs::write(folder.path().join("heat.toml"), "[filter]\nname = \"heat\"\ntime = 3.0\n").unwrap();
+    let figure = |files: &str| {
+        json(folder.path(), &format!("figure filter {GRAPH} {files} -o f.svg"));
+        read(folder.path(), "f.svg")
+    };
+    let one = figure("--filter learned.toml");
+    assert!(one.contains(": gaussian, μ = "), "the title names a single filter");
+    let two = figure("--filter learned.toml --filter heat.toml");
+    assert!(two.contains(">gaussian, μ = ") && two.contains(">heat, t = 3<"), "the legend names both");
+    refused(folder.path(), &format!("figure filter {GRAPH} --filter no.toml -o f.svg"), 1, "no.toml");
+    refused(folder.path(), &format!("figure bank {GRAPH} --filter heat.toml -o f.svg"), 2, "does not belong");
+    refused(folder.path(), &format!("figure filter {GRAPH} --filter heat.toml --mu 1 -o f.svg"), 2, "--mu");
+}
+
+#[test]
 fn help_offers_png_only_where_this_build_writes_it() {
     let folder = tempfile::tempdir().unwrap();
     let help = String::from_utf8(qdc(folder.path(), "figure --help").stdout).unwrap();

@@ -52,6 +52,9 @@ pub(crate) struct FigureCommand {
     inputs: Vec<String>,
     #[command(flatten)]
     window: WindowArguments,
+    /// For the figure filter: draw the filters of these files, such as qdc train --save-filter writes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["mu", "sigma"])]
+    filter: Vec<PathBuf>,
     /// How wide: a column of 8.5 cm or a page of 17.5 cm [default: as wide as the figure needs]
     #[arg(long)]
     width: Option<Width>,
@@ -100,9 +103,14 @@ impl Show for Drawn {
 impl FigureCommand {
     pub(crate) fn run(self, session: &Session) -> Result<(), Failure> {
         check_extension(self.figure, &self.output)?;
+        if !self.filter.is_empty() && !matches!(self.figure, Kind::Filter | Kind::All) {
+            return Err(Failure::usage("--filter does not belong to this figure")
+                .hint("it belongs to the figure filter".to_owned()));
+        }
         let (graphs, files) = studies::sort(&self.inputs);
         let studies = if files.is_empty() { None } else { Some(Studies::read(&files, session)?) };
-        let drawing = Drawing { graphs, studies, window: self.window, width: self.width, session };
+        let filters = self.filter.iter().map(|file| qdc_lab::read_filter(file)).collect::<Result<_, _>>()?;
+        let drawing = Drawing { graphs, studies, window: self.window, filters, width: self.width, session };
         let mut drawn = Drawn { files: Vec::new(), skipped: Vec::new() };
         if self.figure != Kind::All {
             drawing.draw(self.figure, &self.output, &mut drawn)?;
@@ -130,6 +138,8 @@ struct Drawing<'a> {
     graphs: Vec<&'a str>,
     studies: Option<Studies>,
     window: WindowArguments,
+    /// Filters of files, in place of a Gaussian.
+    filters: Vec<Filter>,
     width: Option<Width>,
     session: &'a Session,
 }
@@ -167,7 +177,11 @@ impl Drawing<'_> {
                 let source = self.graph()?;
                 let Window { mu, sigma, .. } = self.window(source.name());
                 let eigenvalues = spectrum(source.graph(), self.session)?.eigenvalues().to_vec();
-                let plot = filter_plot(&source, eigenvalues, &Filter::gaussian(mu, sigma)?);
+                let mut filters = self.filters.clone();
+                if filters.is_empty() {
+                    filters.push(Filter::gaussian(mu, sigma)?);
+                }
+                let plot = filter_plot(&source, eigenvalues, &filters);
                 figures::filter(&plot, self.units(COLUMN))?
             }
             Kind::Bank => {
@@ -272,11 +286,14 @@ pub(super) fn sparsity(source: &Source, kernel: &BuiltKernel, width: f64) -> Fig
     figures::sparsity(transition.matrix(), &kernel.matrix, titles, source.labels(), width)
 }
 
-/// A filter over the eigenvalues of a graph.
-pub(super) fn filter_plot(source: &Source, eigenvalues: Vec<f64>, filter: &Filter) -> FilterPlot {
-    let response = figures::response(filter);
-    let title = format!("{}: {}", source.name(), response.name);
-    FilterPlot { title, eigenvalues, responses: vec![response], homophily: None }
+/// Filters over the eigenvalues of a graph; the title names a single one.
+pub(super) fn filter_plot(source: &Source, eigenvalues: Vec<f64>, filters: &[Filter]) -> FilterPlot {
+    let responses: Vec<_> = filters.iter().map(figures::response).collect();
+    let title = match &responses[..] {
+        [one] => format!("{}: {}", source.name(), one.name),
+        _ => source.name().to_owned(),
+    };
+    FilterPlot { title, eigenvalues, responses, homophily: None }
 }
 
 /// The shares of the channels of the bank `ends` on a dataset, their mean over its first splits.

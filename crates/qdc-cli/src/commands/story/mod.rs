@@ -56,7 +56,7 @@ pub(super) fn tell_graph(
     match &spectrum {
         Some(spectrum) => {
             let filter = Filter::gaussian(mu, sigma)?;
-            let plot = figure::filter_plot(source, spectrum.eigenvalues().to_vec(), &filter);
+            let plot = figure::filter_plot(source, spectrum.eigenvalues().to_vec(), &[filter]);
             let caption = "Bars: how many eigenvalues L has there. Line: the weight the filter gives their eigenvectors. \
                            Eigenvectors at 1 vary slowly over the graph, those at the low end change sign along most edges.";
             report = report

@@ -30,7 +30,7 @@ pub(crate) fn tell_window(report: Report, dataset: &Dataset, session: &Session) 
     let Some(window) = record.learned.first().and_then(|learned| learned.window) else { return Ok(report) };
     let source = Source::Dataset(dataset.clone());
     let eigenvalues = figure::spectrum(&dataset.graph, session)?.eigenvalues().to_vec();
-    let mut plot = figure::filter_plot(&source, eigenvalues, &window.filter()?);
+    let mut plot = figure::filter_plot(&source, eigenvalues, &[window.filter()?]);
     plot.responses[0].name = "learned window".into();
     let estimates = figure::homophily_panel(dataset, session)?.windows;
     let points = estimates.iter().map(|window| (window.mu, window.homophily)).collect();
