@@ -212,8 +212,8 @@ impl Dynamics {
         }
         let reach = |time: f64| time * interval.half_width();
         if let Some(&value) = times.iter().find(|&&time| reach(time) > MOST_TERMS || reach(time).is_nan()) {
-            let requirement = "at most 1e7 without a potential; with one, 1e7 divided by half the width of the \
-                               spectrum (so many terms has the series)";
+            let requirement = "at most 1e7 without a potential; with one, at most 1e7 divided by half the width \
+                               of the spectrum";
             return Err(Error::Parameter { name: "times", value, requirement });
         }
         let total: f64 = times.iter().map(|&time| reach(time) + 100.0).sum();
